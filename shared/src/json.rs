@@ -8,7 +8,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize as _, Deserializer, Serialize};
+use serde::{Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
 use crate::digest::Digest;

@@ -11,6 +11,7 @@ pub mod blob;
 pub mod records;
 pub mod redact;
 pub mod signing;
+pub mod text;
 pub mod tree;
 
 pub mod policy;
