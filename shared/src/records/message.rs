@@ -142,6 +142,15 @@ pub enum AttemptOutcome {
         /// A readable account for the agent.
         evidence: Option<EvidenceRef>,
     },
+    /// A rebase ended well while steps are still to come; else a gating checkpoint says it.
+    Rebased {
+        /// The target as measured: the new base.
+        base: Digest,
+        /// The new scratch.
+        tree: Digest,
+        /// The evidence index.
+        evidence_index: Digest,
+    },
     /// The worker can't do it now and gives it back.
     Released {
         /// When to try again.
