@@ -8,7 +8,7 @@ use checkrein_shared::records::{
     Author, ChangesetState, Checkpoint, CheckpointRef, EvidenceState, Integrity, IssueRef, Objective, PlanProgress,
     Resume, Role, SourceRef, Summary, Trigger, WorkspaceState,
 };
-use checkrein_shared::tree::Changeset;
+use checkrein_shared::tree::{Changeset, Manifest};
 
 use super::decision::Reason;
 use super::task::{State, Wish};
@@ -134,7 +134,7 @@ impl Turn<'_> {
         if base == tree {
             // After an apply nothing is proposed any more.
             proposed.id = self.task.id.changeset(sequence);
-            proposed.hash = self.store(&Changeset::default());
+            proposed.hash = self.store(&Changeset::between(&Manifest::default(), &Manifest::default()));
         }
         Checkpoint {
             format: checkrein_shared::records::CHECKPOINT_FORMAT,

@@ -211,6 +211,7 @@ impl Turn<'_> {
 
     fn record_ruling(&mut self, on: &On, outcome: &Outcome) {
         self.task.rulings.push(Ruling {
+            version: self.context.version + 1,
             at: self.at,
             on: on.event().as_str().to_owned(),
             rule: outcome.rule.clone(),

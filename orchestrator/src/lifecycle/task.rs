@@ -465,6 +465,8 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ruling {
+    /// The number of the task's event that led to it.
+    pub version: u64,
     /// When.
     pub at: Timestamp,
     /// What the rules were asked about.
