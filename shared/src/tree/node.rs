@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Content, Entry, LinkTarget, Mode};
+use super::escape;
 use super::manifest::{ENTRIES_MAX, InvalidManifest, Manifest};
 use super::path::{InvalidPath, RelPath};
-use super::escape;
 use crate::blob::{self, Blobs};
 use crate::digest::Digest;
 use crate::json;
