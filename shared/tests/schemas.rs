@@ -85,7 +85,7 @@ fn damaged(whole: &Value) -> Vec<(String, Value)> {
             edit(copy.pointer_mut(&place).expect("the place is there"));
             variants.push((format!("{what} at `{place}`"), copy));
         };
-        for other in [Value::Null, json!(-1), json!(1.5), json!("?"), json!(["?"]), json!({}), json!(true)] {
+        for other in [Value::Null, json!(-1), json!(1.5), json!("?"), json!([[]]), json!({}), json!(true)] {
             change(&format!("{other}"), &|value| *value = other.clone());
         }
         let Some(Value::Object(map)) = whole.pointer(&place) else { continue };
