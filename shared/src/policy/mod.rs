@@ -35,6 +35,9 @@ mod schema;
 mod words;
 mod yaml;
 
+#[cfg(test)]
+mod tests;
+
 pub use compile::CompiledPolicy;
 pub use error::{PolicyError, Problem};
 pub use evaluate::{
