@@ -1,1 +1,3 @@
-//! x
+//! The orchestrator: decides what happens to tasks, and keeps the truth.
+
+pub mod store;
