@@ -26,7 +26,8 @@ pub(crate) struct Place<'a> {
     pub(crate) name: &'a [u8],
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How directories are opened: never through a link.
+pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Root {
     /// Opens a directory that the caller trusts; here links are followed.

@@ -20,6 +20,9 @@ pub mod snapshot;
 pub mod restore;
 pub mod scratch;
 
+pub mod apply;
+
+pub use apply::{Apply, Outcome, RootLock, apply, finish};
 pub use cache::StatCache;
 pub use rules::Rules;
 pub use scratch::{Cut, Scratch};

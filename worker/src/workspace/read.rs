@@ -3,10 +3,9 @@
 use std::io::{self, Read as _};
 
 use checkrein_shared::digest::{Digest, Hasher};
-use checkrein_shared::tree::RelPath;
 use rustix::fs::{FileType, fstat};
 
-use super::beneath::Root;
+use super::beneath::Place;
 use super::cache::StatKey;
 
 /// How often a file that changes is read before that is an error.
@@ -23,9 +22,9 @@ pub(crate) struct Contents {
 }
 
 /// Reads a file until its times and size are the same before and after; keeps its bytes up to `keep`.
-pub(crate) fn read_stable(root: &Root, path: &RelPath, keep: Option<u64>) -> io::Result<Contents> {
+pub(crate) fn read_stable(place: &Place<'_>, keep: Option<u64>) -> io::Result<Contents> {
     for _ in 0..TRIES_MAX {
-        let mut file = root.place(path)?.open_file()?;
+        let mut file = place.open_file()?;
         let stat = fstat(&file)?;
         if !FileType::from_raw_mode(stat.st_mode).is_file() {
             return Err(io::Error::other("it is no regular file any more"));

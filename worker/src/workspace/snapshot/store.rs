@@ -81,7 +81,7 @@ fn read_batch(root: &Root, batch: &[(Found, Content)], keep: Option<u64>, thread
         let mut done = Vec::new();
         while let Some((item, content)) = batch.get(next.fetch_add(1, Ordering::Relaxed)) {
             let keep = keep.filter(|_| *content != Content::Sealed);
-            match read_stable(root, &item.path, keep) {
+            match root.place(&item.path).and_then(|place| read_stable(&place, keep)) {
                 Ok(contents) => done.push((item.path.clone(), contents, *content)),
                 // Only what is gone is left out; what became something else is an error, never a gap.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
