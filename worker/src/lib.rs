@@ -1,1 +1,3 @@
-//! x
+//! The worker: runs the steps of a task in an isolated copy of its workspace.
+
+pub mod workspace;
