@@ -80,7 +80,7 @@ pub(super) const SHAPES: &[Shape] = &[
     shape(
         "tokens",
         "authorization-header",
-        concat!(r#"(?i)\bauthorization["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[A-Za-z0-9._~+/=-]{16,})"#),
+        r#"(?i)\bauthorization["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[A-Za-z0-9._~+/=-]{16,})"#,
         mixed,
     ),
     shape("tokens", "bearer-token", r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{12,}=*)", has_digit),
