@@ -47,13 +47,17 @@ impl Folders {
         self.durable.lock().unwrap_or_else(PoisonError::into_inner).extend(unknown);
         Ok(())
     }
+
+    /// Takes nothing for granted any more; for when a write failed, perhaps because a folder is gone.
+    pub(super) fn forget(&self) {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 fn make(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().mode(0o700).create(path) {
-        Err(source) if source.kind() != ErrorKind::AlreadyExists => {
-            Err(Error::Io { doing: format!("make the folder {}", path.display()), source })
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(source) => Err(Error::Io { doing: format!("make the folder {}", path.display()), source }),
     }
 }

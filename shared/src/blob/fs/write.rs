@@ -39,7 +39,7 @@ pub(super) fn write_group(inner: &Inner, blobs: &[Vec<u8>]) -> Result<Vec<Digest
     let mut unique: Vec<(Digest, &[u8])> = unique.into_iter().collect();
     unique.sort_unstable_by_key(|(digest, _)| *digest);
     for group in unique.chunks(GROUP_MAX) {
-        write_unique(inner, group)?;
+        write_unique(inner, group).inspect_err(|_| inner.folders.forget())?;
     }
     Ok(digests)
 }
@@ -95,7 +95,8 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();
-        while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+        while let Some((index, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
         {
             done.push((index, work(item)?));
         }
