@@ -37,6 +37,8 @@ pub(crate) struct StepEnd<'a> {
     pub(crate) apply_per_step: bool,
     /// How long ago the task's newest checkpoint, or else this attempt, began.
     pub(crate) since_checkpoint: Span,
+    /// Checkpoints that are no gates must not be closer together than this.
+    pub(crate) min_interval: Option<Span>,
     /// Checkpoints should not be further apart than this.
     pub(crate) max_interval: Option<Span>,
     /// Whether somebody asked for a pause.
@@ -48,6 +50,11 @@ impl StepEnd<'_> {
     pub(crate) fn completes_plan(&self) -> bool {
         let left = |step: &&Step| step.id != self.step.id && !self.completed.contains(&step.id);
         !self.plan.steps.iter().any(|step| left(&step))
+    }
+
+    /// Whether the newest checkpoint is too young for another one that is no gate.
+    fn too_soon(&self) -> bool {
+        self.min_interval.is_some_and(|min| self.since_checkpoint < min)
     }
 
     /// A call that reads only and changed nothing, or an agent's turn that brought nothing new.
@@ -77,6 +84,7 @@ pub(crate) fn after_step<E>(
     }
     if ends_branch(end.plan, &end.step.id)
         && let Some(gate) = fires(Trigger::PlanSubgraphDone)?
+        && (gate || !end.too_soon())
     {
         return Ok(Some(Occasion { trigger: Trigger::PlanSubgraphDone, gate }));
     }
@@ -137,6 +145,7 @@ mod tests {
             spoke: false,
             apply_per_step: false,
             since_checkpoint: Span::from_secs(1),
+            min_interval: None,
             max_interval: None,
             pause: false,
         }
@@ -207,6 +216,16 @@ mod tests {
         assert_eq!(trigger(&pausing), Some((Trigger::TaskBeforePause, true)));
         let sparse = StepEnd { max_interval: Some(Span::from_secs(1)), ..end(&plan, "a", &nothing) };
         assert_eq!(trigger(&sparse), Some((Trigger::BudgetThreshold, false)));
+    }
+
+    #[test]
+    fn checkpoints_that_are_no_gates_keep_their_distance() {
+        let plan = plan();
+        let nothing = ids(&[]);
+        let dense = StepEnd { min_interval: Some(Span::from_secs(60)), ..end(&plan, "b", &nothing) };
+        assert_eq!(trigger(&dense), None);
+        let gate = after_step(&dense, |_| Ok::<_, Infallible>(Some(true))).unwrap();
+        assert_eq!(gate, Some(Occasion { trigger: Trigger::PlanSubgraphDone, gate: true }));
     }
 
     #[test]
