@@ -52,9 +52,21 @@ pub(crate) enum JobError {
     /// The job's folders are not to be had.
     #[error("the job has no folder to work in")]
     Room(#[from] room::Error),
-    /// The workspace failed.
-    #[error("the workspace can't be used")]
-    Workspace(#[from] crate::workspace::Error),
+    /// The target can't be measured.
+    #[error("the workspace can't be measured")]
+    Measure(#[from] crate::measure::Error),
+    /// The scratch can't be measured.
+    #[error("the scratch can't be measured")]
+    Snapshot(#[from] crate::workspace::snapshot::Error),
+    /// The scratch can't be cut.
+    #[error("the scratch can't be cut")]
+    Scratch(#[from] crate::workspace::scratch::Error),
+    /// Git failed.
+    #[error("the workspace's repository can't be read")]
+    Git(#[from] crate::workspace::GitError),
+    /// The supervisor failed.
+    #[error("it is not known what became of the command")]
+    Process(#[source] checkrein_shared::process::Error),
     /// The file system failed.
     #[error("can't {0}")]
     Io(&'static str, #[source] std::io::Error),

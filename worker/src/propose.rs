@@ -26,12 +26,37 @@ pub(crate) struct Stored {
     pub(crate) manifest: Manifest,
 }
 
+/// The difference of two trees, as a record and as text.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) changeset: Changeset,
+    pub(crate) text: diff::Rendered,
+}
+
+impl Difference {
+    /// What changed from `base` to `tree`.
+    pub(crate) async fn between(desk: &Desk, base: &Stored, tree: &Stored) -> Self {
+        let changeset = Changeset::between(&base.manifest, &tree.manifest);
+        let text = diff::render(&*desk.services.blobs, &changeset, &diff::Limits::default()).await;
+        Self { changeset, text }
+    }
+
+    /// Stores both as evidence. Returns the changeset's digest.
+    pub(crate) async fn store(&self, recorder: &mut Recorder, name: &str, now: Timestamp) -> Result<Digest, JobError> {
+        let reference = named(EvidenceKind::Changeset, name);
+        let hash = recorder.add_record(reference, "application/json", &self.changeset, now).await?;
+        recorder.add(named(EvidenceKind::Diff, name), "text/x-diff", self.text.text.as_bytes(), 0, now).await?;
+        Ok(hash)
+    }
+}
+
 /// What a checkpoint is about.
 #[derive(Debug)]
 pub(crate) struct Proposal<'a> {
     pub(crate) occasion: Occasion,
     pub(crate) base: &'a Stored,
     pub(crate) tree: &'a Stored,
+    pub(crate) difference: &'a Difference,
     pub(crate) completes: Option<&'a StepId>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) issues: Vec<IssueRef>,
@@ -49,8 +74,7 @@ pub(crate) async fn checkpoint(
     let now = Timestamp::now();
     let job = &desk.job;
     let id = job.task_id.changeset(checkpoint::next_sequence(job));
-    let changeset = Changeset::between(&proposal.base.manifest, &proposal.tree.manifest);
-    let hash = difference(desk, recorder, &changeset, id.as_str(), now).await?;
+    let hash = proposal.difference.store(recorder, id.as_str(), now).await?;
     let index = recorder.index().await?;
     let record = checkpoint::author(Draft {
         job,
@@ -82,20 +106,6 @@ pub(crate) async fn checkpoint(
     tracing::info!(checkpoint.id = %record.checkpoint_id, trigger = record.trigger.as_str(), gate = record.gate,
         "a checkpoint is submitted");
     Ok(submit::checkpoint(&desk.services, &message, record.integrity.checkpoint_hash, &desk.orders).await?)
-}
-
-/// Stores a changeset and its text as evidence. Returns the changeset's digest.
-pub(crate) async fn difference(
-    desk: &Desk,
-    recorder: &mut Recorder,
-    changeset: &Changeset,
-    name: &str,
-    now: Timestamp,
-) -> Result<Digest, JobError> {
-    let hash = recorder.add_record(named(EvidenceKind::Changeset, name), "application/json", changeset, now).await?;
-    let rendered = diff::render(&*desk.services.blobs, changeset, &diff::Limits::default()).await;
-    recorder.add(named(EvidenceKind::Diff, name), "text/x-diff", rendered.text.as_bytes(), 0, now).await?;
-    Ok(hash)
 }
 
 /// A ref whose name is made of ids.

@@ -107,9 +107,16 @@ impl Recorder {
         }
     }
 
-    /// Names a file of the tree, whose bytes are in the store already.
-    pub(crate) fn add_file(&mut self, reference: EvidenceRef, digest: Digest, size: u64, now: Timestamp) {
-        let evidence = self.evidence(digest, size, "application/octet-stream", now);
+    /// Names bytes that are in the store already.
+    pub(crate) fn add_stored(
+        &mut self,
+        reference: EvidenceRef,
+        media_type: &str,
+        digest: Digest,
+        size: u64,
+        now: Timestamp,
+    ) {
+        let evidence = self.evidence(digest, size, media_type, now);
         self.fresh.insert(reference, evidence);
     }
 

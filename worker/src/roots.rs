@@ -9,7 +9,8 @@ use std::path::Path;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::RootId;
 
-/// The name of an existing directory: `root-` and twelve digits of the digest of its canonical path.
+/// The name of an existing directory: `root-` and twelve digits of the digest of its canonical path. A specification
+/// with that path names the same root.
 ///
 /// # Errors
 ///
@@ -25,6 +26,8 @@ pub fn root_id(directory: &Path) -> io::Result<RootId> {
 
 #[cfg(test)]
 mod tests {
+    use checkrein_shared::records::WorkspaceSpec;
+
     use super::*;
 
     #[test]
@@ -37,7 +40,8 @@ mod tests {
         assert_eq!(root_id(&dir.path().join("link")).unwrap(), id);
         assert_eq!(root_id(&project.join("../project/.")).unwrap(), id);
         assert_ne!(root_id(dir.path()).unwrap(), id);
-        assert!(id.as_str().starts_with("root-") && id.as_str().len() == 17);
+        let canonical = project.canonicalize().unwrap().into_os_string().into_string().unwrap();
+        assert_eq!(WorkspaceSpec::Directory(canonical).root_id(), id);
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub(crate) struct StepEnd<'a> {
     /// How long ago the task's newest checkpoint, or else this attempt, began.
     pub(crate) since_checkpoint: Span,
     /// Checkpoints that are no gates must not be closer together than this.
-    pub(crate) min_interval: Option<Span>,
+    pub(crate) min_interval: Span,
     /// Checkpoints should not be further apart than this.
-    pub(crate) max_interval: Option<Span>,
+    pub(crate) max_interval: Span,
     /// Whether somebody asked for a pause.
     pub(crate) pause: bool,
 }
@@ -50,11 +50,6 @@ impl StepEnd<'_> {
     pub(crate) fn completes_plan(&self) -> bool {
         let left = |step: &&Step| step.id != self.step.id && !self.completed.contains(&step.id);
         !self.plan.steps.iter().any(|step| left(&step))
-    }
-
-    /// Whether the newest checkpoint is too young for another one that is no gate.
-    fn too_soon(&self) -> bool {
-        self.min_interval.is_some_and(|min| self.since_checkpoint < min)
     }
 
     /// A call that reads only and changed nothing, or an agent's turn that brought nothing new.
@@ -68,31 +63,24 @@ impl StepEnd<'_> {
 
 /// The checkpoint that the end of a step asks for. `fires` asks the policy: `None` where a trigger is off, else
 /// whether it gates.
-pub(crate) fn after_step<E>(
-    end: &StepEnd<'_>,
-    mut fires: impl FnMut(Trigger) -> Result<Option<bool>, E>,
-) -> Result<Option<Occasion>, E> {
+pub(crate) fn after_step(end: &StepEnd<'_>, fires: impl Fn(Trigger) -> Option<bool>) -> Option<Occasion> {
     // Completion itself must be reviewed, also where nothing is left to apply; and nothing reaches the target ungated.
     if end.completes_plan() || (end.apply_per_step && end.changed) {
-        return Ok(Some(Occasion { trigger: Trigger::ChangesetBeforeApply, gate: true }));
+        return Some(Occasion { trigger: Trigger::ChangesetBeforeApply, gate: true });
     }
     if end.pause {
-        return Ok(Some(Occasion { trigger: Trigger::TaskBeforePause, gate: true }));
+        return Some(Occasion { trigger: Trigger::TaskBeforePause, gate: true });
     }
     if end.is_nothing_new() {
-        return Ok(None);
+        return None;
     }
-    if ends_branch(end.plan, &end.step.id)
-        && let Some(gate) = fires(Trigger::PlanSubgraphDone)?
-        && (gate || !end.too_soon())
-    {
-        return Ok(Some(Occasion { trigger: Trigger::PlanSubgraphDone, gate }));
+    let part_done = ends_branch(end.plan, &end.step.id).then(|| fires(Trigger::PlanSubgraphDone)).flatten();
+    if let Some(gate) = part_done.filter(|gate| *gate || end.since_checkpoint >= end.min_interval) {
+        return Some(Occasion { trigger: Trigger::PlanSubgraphDone, gate });
     }
-    if end.max_interval.is_some_and(|max| end.since_checkpoint >= max) {
-        // Time reached a threshold: without a checkpoint too much would hang on one.
-        return Ok(Some(Occasion { trigger: Trigger::BudgetThreshold, gate: false }));
-    }
-    Ok(None)
+    // Time reached a threshold: without a checkpoint too much would hang on one.
+    let sparse = end.since_checkpoint >= end.max_interval;
+    sparse.then_some(Occasion { trigger: Trigger::BudgetThreshold, gate: false })
 }
 
 /// Whether a part of the plan is done with this step: a chain of steps ends where nothing, or several, or a step that
@@ -107,8 +95,6 @@ fn ends_branch(plan: &Plan, step: &StepId) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use checkrein_shared::records::Risk;
 
     use super::*;
@@ -145,14 +131,14 @@ mod tests {
             spoke: false,
             apply_per_step: false,
             since_checkpoint: Span::from_secs(1),
-            min_interval: None,
-            max_interval: None,
+            min_interval: Span::from_secs(0),
+            max_interval: Span::from_secs(3_600),
             pause: false,
         }
     }
 
-    fn all_on(_: Trigger) -> Result<Option<bool>, Infallible> {
-        Ok(Some(false))
+    fn all_on(_: Trigger) -> Option<bool> {
+        Some(false)
     }
 
     fn ids(names: &[&str]) -> Vec<StepId> {
@@ -160,7 +146,7 @@ mod tests {
     }
 
     fn trigger(end: &StepEnd<'_>) -> Option<(Trigger, bool)> {
-        after_step(end, all_on).unwrap().map(|o| (o.trigger, o.gate))
+        after_step(end, all_on).map(|o| (o.trigger, o.gate))
     }
 
     #[test]
@@ -168,10 +154,10 @@ mod tests {
         let plan = plan();
         let completed = ids(&["a", "b", "c", "d"]);
         let last = StepEnd { changed: false, ..end(&plan, "e", &completed) };
-        let off = |_| Ok::<_, Infallible>(None);
+        let off = |_| None;
         let gate = Some(Occasion { trigger: Trigger::ChangesetBeforeApply, gate: true });
-        assert_eq!(after_step(&last, off).unwrap(), gate);
-        assert_eq!(after_step(&StepEnd { pause: true, ..last }, off).unwrap(), gate);
+        assert_eq!(after_step(&last, off), gate);
+        assert_eq!(after_step(&StepEnd { pause: true, ..last }, off), gate);
     }
 
     #[test]
@@ -179,7 +165,7 @@ mod tests {
         let mut plan = plan();
         let nothing = ids(&[]);
         for id in ["a", "b", "c", "d"] {
-            let idle = StepEnd { changed: false, max_interval: Some(Span::from_secs(0)), ..end(&plan, id, &nothing) };
+            let idle = StepEnd { changed: false, max_interval: Span::from_secs(0), ..end(&plan, id, &nothing) };
             assert_eq!(trigger(&idle), None, "{id}");
         }
         plan.steps[1].action = StepAction::Prompt("think".into());
@@ -214,7 +200,7 @@ mod tests {
         let nothing = ids(&[]);
         let pausing = StepEnd { pause: true, changed: false, ..end(&plan, "a", &nothing) };
         assert_eq!(trigger(&pausing), Some((Trigger::TaskBeforePause, true)));
-        let sparse = StepEnd { max_interval: Some(Span::from_secs(1)), ..end(&plan, "a", &nothing) };
+        let sparse = StepEnd { max_interval: Span::from_secs(1), ..end(&plan, "a", &nothing) };
         assert_eq!(trigger(&sparse), Some((Trigger::BudgetThreshold, false)));
     }
 
@@ -222,16 +208,9 @@ mod tests {
     fn checkpoints_that_are_no_gates_keep_their_distance() {
         let plan = plan();
         let nothing = ids(&[]);
-        let dense = StepEnd { min_interval: Some(Span::from_secs(60)), ..end(&plan, "b", &nothing) };
+        let dense = StepEnd { min_interval: Span::from_secs(60), ..end(&plan, "b", &nothing) };
         assert_eq!(trigger(&dense), None);
-        let gate = after_step(&dense, |_| Ok::<_, Infallible>(Some(true))).unwrap();
+        let gate = after_step(&dense, |_| Some(true));
         assert_eq!(gate, Some(Occasion { trigger: Trigger::PlanSubgraphDone, gate: true }));
-    }
-
-    #[test]
-    fn an_error_of_the_policy_is_passed_on() {
-        let plan = plan();
-        let nothing = ids(&[]);
-        assert_eq!(after_step(&end(&plan, "b", &nothing), |_| Err("no such name")), Err("no such name"));
     }
 }

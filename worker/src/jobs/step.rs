@@ -48,7 +48,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     };
     let mut recorder = desk.recorder(Some(id)).await?;
     let room = desk.services.cache.room(job)?;
-    let ground = ground::stand(desk, target).await?;
+    let ground = ground::stand(desk, &mut recorder, target).await?;
     let scratch = ground.cut(desk, &room).await?;
     if desk.orders.now() >= Order::Exit {
         return step_end::interrupted_early(desk, &ground);

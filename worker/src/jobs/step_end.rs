@@ -11,7 +11,7 @@ use checkrein_shared::records::{
     TestRun, Trigger,
 };
 use checkrein_shared::time::{Span, Timestamp};
-use checkrein_shared::tree::{Changeset, RelPath};
+use checkrein_shared::tree::RelPath;
 
 use super::End;
 use super::step::of_attempt;
@@ -19,13 +19,13 @@ use crate::claims::{self, Grounds, Said};
 use crate::desk::{Desk, JobError};
 use crate::ground::Ground;
 use crate::orders::Order;
-use crate::propose::{self, Proposal, Stored};
+use crate::propose::{self, Difference, Proposal, Stored};
 use crate::recorder::Recorder;
 use crate::results::{self, Found};
 use crate::room::Room;
 use crate::submit::Sent;
 use crate::trigger::{self, Occasion, StepEnd};
-use crate::failure;
+use crate::{failure, policy};
 
 /// What a step's command left.
 pub(crate) struct Left<'a> {
@@ -99,8 +99,9 @@ async fn interrupted(
     };
     let occasion = Occasion { trigger: Trigger::TaskBeforePause, gate };
     let said = Said { claims: Vec::new(), issues: vec![issue] };
-    let sent = submit(desk, recorder, left, occasion, false, said, Vec::new()).await?;
-    match sent {
+    let difference = Difference::between(desk, &left.ground.base, &left.tree).await;
+    let say = Say { occasion, difference: &difference, completes: false, said, errors: Vec::new() };
+    match submit(desk, recorder, left, say).await? {
         Sent::Accepted if !gate => Ok(released()),
         sent => Ok(End::parked(&sent)),
     }
@@ -127,13 +128,13 @@ async fn done(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, order: Orde
         max_interval: desk.policy.max_interval(),
         pause: order == Order::Park,
     };
-    let changeset = Changeset::between(&left.ground.base.manifest, &left.tree.manifest);
-    let facts = desk.policy.facts(job, &desk.spec, left.step, &changeset);
-    let occasion = trigger::after_step(&end, |trigger| desk.policy.fires(trigger, &facts))?;
-    let Some(occasion) = occasion else {
+    let difference = Difference::between(desk, &left.ground.base, &left.tree).await;
+    let facts = policy::facts(desk, left.step, &difference, said.issues.len());
+    let Some(occasion) = trigger::after_step(&end, |trigger| desk.policy.fires(trigger, &facts)) else {
         return Ok(step_done(left, recorder.index().await?));
     };
-    match submit(desk, recorder, left, occasion, true, said, Vec::new()).await? {
+    let say = Say { occasion, difference: &difference, completes: true, said, errors: Vec::new() };
+    match submit(desk, recorder, left, say).await? {
         Sent::Accepted if !occasion.gate => Ok(step_done(left, recorder.index().await?)),
         sent => Ok(End::parked(&sent)),
     }
@@ -167,14 +168,14 @@ async fn failed(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result
         refs: vec![left.log.0.clone()],
     };
     let name = format!("{}-e{}", left.step.id, desk.job.epoch);
-    let changeset = Changeset::between(&left.ground.base.manifest, &left.tree.manifest);
-    propose::difference(desk, recorder, &changeset, &name, Timestamp::now()).await?;
+    let difference = Difference::between(desk, &left.ground.base, &left.tree).await;
+    difference.store(recorder, &name, Timestamp::now()).await?;
     let regressed = left.is_test() && passed_before(desk, recorder, left).await;
     if left.is_test() {
         record_test(desk, recorder, left).await?;
     }
     if regressed
-        && let Some(end) = report_regression(desk, recorder, left, &changeset, &error).await?
+        && let Some(end) = report_regression(desk, recorder, left, &difference, &error).await?
     {
         return Ok(end);
     }
@@ -194,40 +195,43 @@ async fn report_regression(
     desk: &Desk,
     recorder: &mut Recorder,
     left: &Left<'_>,
-    changeset: &Changeset,
+    difference: &Difference,
     error: &IssueRef,
 ) -> Result<Option<End>, JobError> {
-    let mut facts = desk.policy.facts(&desk.job, &desk.spec, left.step, changeset);
+    let mut facts = policy::facts(desk, left.step, difference, 1);
     facts.tests.regressed = 1;
-    let Some(gate) = desk.policy.fires(Trigger::TestRegressed, &facts)? else { return Ok(None) };
+    let Some(gate) = desk.policy.fires(Trigger::TestRegressed, &facts) else { return Ok(None) };
     let occasion = Occasion { trigger: Trigger::TestRegressed, gate };
-    match submit(desk, recorder, left, occasion, false, Said::default(), vec![error.clone()]).await? {
+    let say = Say { occasion, difference, completes: false, said: Said::default(), errors: vec![error.clone()] };
+    match submit(desk, recorder, left, say).await? {
         Sent::Accepted if !gate => Ok(None),
         sent => Ok(Some(End::parked(&sent))),
     }
 }
 
-async fn submit(
-    desk: &Desk,
-    recorder: &mut Recorder,
-    left: &Left<'_>,
+/// What the checkpoint at a step's end says.
+struct Say<'a> {
     occasion: Occasion,
+    difference: &'a Difference,
     completes: bool,
     said: Said,
     errors: Vec<IssueRef>,
-) -> Result<Sent, JobError> {
-    if occasion.gate {
+}
+
+async fn submit(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, say: Say<'_>) -> Result<Sent, JobError> {
+    if say.occasion.gate {
         // What is judged next is judged against this base: say so now if it is no longer the target.
         left.ground.report_drift(desk).await?;
     }
     let proposal = Proposal {
-        occasion,
+        occasion: say.occasion,
         base: &left.ground.base,
         tree: &left.tree,
-        completes: completes.then_some(&left.step.id),
-        claims: said.claims,
-        issues: said.issues,
-        errors,
+        difference: say.difference,
+        completes: say.completes.then_some(&left.step.id),
+        claims: say.said.claims,
+        issues: say.said.issues,
+        errors: say.errors,
         git_commit: left.ground.git_commit.clone(),
         confinement: left.ran.confinement.clone(),
     };
@@ -262,7 +266,7 @@ async fn said(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<S
     };
     for reference in said.claims.iter().flat_map(|claim| &claim.refs) {
         if let Some((digest, size)) = file_of(reference) {
-            recorder.add_file(reference.clone(), digest, size, now);
+            recorder.add_stored(reference.clone(), "application/octet-stream", digest, size, now);
         }
     }
     Ok(said)
