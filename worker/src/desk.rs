@@ -3,13 +3,12 @@
 //!
 //! Loading it reads blobs and starts nothing.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use checkrein_shared::blob;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
-use checkrein_shared::records::{IntegrityError, Job, TaskSpec};
+use checkrein_shared::records::{Checkpoint, IntegrityError, Job, TaskSpec};
 use checkrein_shared::redact::Redactor;
 use checkrein_shared::tree;
 
@@ -19,8 +18,8 @@ use crate::policy::JobPolicy;
 use crate::recorder::{self, Recorder};
 use crate::{index, room, submit};
 
-/// The largest specification that is read.
-const SPEC_BYTES_MAX: u64 = 16 << 20;
+/// The largest record that is read: a specification, a policy, a checkpoint.
+pub(crate) const RECORD_BYTES_MAX: u64 = 16 << 20;
 
 /// Why a job can't go on here and now. The job is given back; what failed is in the reason.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +51,9 @@ pub(crate) enum JobError {
     /// The job's folders are not to be had.
     #[error("the job has no folder to work in")]
     Room(#[from] room::Error),
+    /// The target is not the one that the task was submitted for.
+    #[error(transparent)]
+    Unmet(#[from] crate::preconditions::Unmet),
     /// The target can't be measured.
     #[error("the workspace can't be measured")]
     Measure(#[from] crate::measure::Error),
@@ -61,9 +63,9 @@ pub(crate) enum JobError {
     /// The scratch can't be cut.
     #[error("the scratch can't be cut")]
     Scratch(#[from] crate::workspace::scratch::Error),
-    /// Git failed.
-    #[error("the workspace's repository can't be read")]
-    Git(#[from] crate::workspace::GitError),
+    /// The changeset can't be applied now.
+    #[error("the changeset can't be applied now")]
+    Apply(#[source] crate::workspace::apply::Error),
     /// The supervisor failed.
     #[error("it is not known what became of the command")]
     Process(#[source] checkrein_shared::process::Error),
@@ -89,18 +91,35 @@ impl Desk {
     /// Loads specification and policy.
     pub(crate) async fn load(services: &Services, job: &Job, orders: &Orders) -> Result<Self, JobError> {
         let what = "the task's specification";
-        let bytes = services.blobs.get(job.spec, SPEC_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
+        let bytes = services.blobs.get(job.spec, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
         let spec: TaskSpec = json::parse_as("task specification", &bytes).map_err(|e| JobError::Record(what, e))?;
         let what = "the task's policy";
-        let bytes = services.blobs.get(job.policy, SPEC_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
+        let bytes = services.blobs.get(job.policy, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
         let policy = JobPolicy::load(&bytes)?;
-        let secrets: BTreeMap<String, Vec<u8>> = match &spec.agent {
-            Some(agent) => services.config.environment.secret_bytes(agent),
-            None => BTreeMap::new(),
-        };
-        let redactor = Arc::new(policy.redactor(secrets)?);
+        let mut redactor = policy.redaction()?;
+        for (name, value) in spec.agent.iter().flat_map(|agent| services.config.environment.secrets(agent)) {
+            redactor = redactor.known(name, &value);
+        }
+        let redactor = Arc::new(redactor.build());
+        for name in redactor.ignored() {
+            tracing::warn!(task.id = %job.task_id, name, "a value is too short to be found in what the agent prints");
+        }
         let (services, job, orders) = (services.clone(), job.clone(), orders.clone());
         Ok(Self { services, job, spec, policy, redactor, orders })
+    }
+
+    /// The newest checkpoint of the chain, whoever wrote it.
+    pub(crate) async fn head(&self) -> Result<Option<Checkpoint>, JobError> {
+        let Some(head) = &self.job.head else { return Ok(None) };
+        let what = "the newest checkpoint";
+        let bytes = self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
+        let checkpoint = json::parse_as("checkpoint", &bytes).map_err(|e| JobError::Record(what, e))?;
+        Ok(Some(checkpoint))
+    }
+
+    /// Whether every step of the plan ended well.
+    pub(crate) fn plan_is_complete(&self) -> bool {
+        self.job.plan.steps.iter().all(|step| self.job.completed.contains(&step.id))
     }
 
     /// Begins this attempt's evidence after the task's index.

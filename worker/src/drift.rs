@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Services;
+use crate::desk::RECORD_BYTES_MAX;
 use crate::ground;
 use crate::measure;
 use crate::preconditions;
@@ -30,9 +31,6 @@ const SHARE: u32 = 10;
 
 /// The longest pause between two looks.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-
-/// The largest specification that is read.
-const SPEC_BYTES_MAX: u64 = 16 << 20;
 
 /// What is kept between two looks at a task's target.
 #[derive(Default)]
@@ -111,7 +109,7 @@ async fn target(services: &Services, task: &Watched, watch: &mut Watch) -> Resul
     {
         return Ok(Some(path.clone()));
     }
-    let bytes = services.blobs.get(task.spec, SPEC_BYTES_MAX).await?;
+    let bytes = services.blobs.get(task.spec, RECORD_BYTES_MAX).await?;
     let spec: TaskSpec = json::parse_as("task specification", &bytes)?;
     let Ok(path) = preconditions::target(&spec, &task.root_id) else { return Ok(None) };
     watch.spec = Some((task.spec, path.clone()));

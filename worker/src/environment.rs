@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use checkrein_shared::records::{AgentSpec, HomeDir};
+use checkrein_shared::redact::Secret;
 
 /// Where programs are looked for when the worker itself has no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -36,8 +38,8 @@ impl HostEnvironment {
     }
 
     /// The values that an agent is given, by name: what must never appear in evidence.
-    pub(crate) fn secrets<'a>(&'a self, agent: &'a AgentSpec) -> impl Iterator<Item = (&'a str, &'a OsStr)> {
-        agent.env.iter().filter_map(|name| self.get(name).map(|value| (name.as_str(), value)))
+    pub(crate) fn secrets<'a>(&'a self, agent: &'a AgentSpec) -> impl Iterator<Item = (&'a str, Secret)> {
+        agent.env.iter().filter_map(|name| Some((name.as_str(), Secret::new(self.get(name)?.as_bytes()))))
     }
 }
 
@@ -69,7 +71,7 @@ pub(crate) fn for_agent(host: &HostEnvironment, agent: &AgentSpec, mut variables
     if let (HomeDir::User, Some(home)) = (agent.home, host.get("HOME")) {
         variables.insert("HOME".into(), home.into());
     }
-    for (name, value) in host.secrets(agent) {
+    for (name, value) in agent.env.iter().filter_map(|name| Some((name, host.get(name)?))) {
         variables.insert(name.into(), value.into());
     }
     variables

@@ -14,7 +14,7 @@ use checkrein_shared::time::Timestamp;
 use checkrein_shared::tree::{Changeset, node};
 
 use crate::desk::{Desk, JobError};
-use crate::measure;
+use crate::{git_head, measure};
 use crate::propose::Stored;
 use crate::recorder::Recorder;
 use crate::room::Room;
@@ -37,7 +37,7 @@ pub(crate) struct Ground {
 /// Measures the target and loads base and tree. Before a task's first attempt the target becomes its base.
 pub(crate) async fn stand(desk: &Desk, recorder: &mut Recorder, target: PathBuf) -> Result<Ground, JobError> {
     let job = &desk.job;
-    let git_commit = crate::workspace::git_commit(&target).await?;
+    let git_commit = git_head::commit(&target);
     let Some(base) = job.base else {
         let (base, rules) = new_base(desk, recorder, &target, None).await?;
         return Ok(Ground { target, tree: base.clone(), base, rules, git_commit });

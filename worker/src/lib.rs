@@ -21,6 +21,8 @@ mod desk;
 mod policy;
 mod jobs;
 mod preconditions;
+mod measure;
+mod git_head;
 mod ground;
 
 mod instruction;

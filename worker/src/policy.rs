@@ -5,10 +5,11 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use checkrein_shared::policy::{
-    self, ApplyTo, ApplyWhen, AttemptFacts, ChangesetFacts, CheckpointFacts, CompiledPolicy, Confinement, Facts, PolicyError,
+    self, ApplyTo, ApplyWhen, AttemptFacts, ChangesetFacts, CheckpointFacts, CompiledPolicy, Confinement, Facts, PolicyError, RedactionPack,
     ResolvedPolicy, StepFacts, TaskFacts, Verifier,
 };
 use checkrein_shared::records::{Step, Trigger};
+use checkrein_shared::redact;
 use checkrein_shared::time::Span;
 use checkrein_shared::tree::RelPath;
 
@@ -23,6 +24,9 @@ pub(crate) enum Error {
     /// It can't be read or compiled.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// A redaction pattern is none.
+    #[error("the policy's redaction can't be used")]
+    Redaction(#[from] redact::Error),
     /// A glob of protected paths is none.
     #[error("the policy's `protect` holds an invalid glob")]
     Protect(#[from] globset::Error),
@@ -84,6 +88,19 @@ impl JobPolicy {
         self.policy().workspace.to == ApplyTo::Branch
     }
 
+    /// What is taken out of everything that is stored, before the secrets of the task are added.
+    pub(crate) fn redaction(&self) -> Result<redact::Builder, Error> {
+        let redaction = &self.policy().redaction;
+        let mut builder = redact::Builder::new();
+        for name in redaction.packs.iter().flat_map(|pack| shapes_of(*pack)) {
+            builder = builder.pack(name)?;
+        }
+        for pattern in &redaction.extra {
+            builder = builder.extra(&pattern.id, &pattern.regex)?;
+        }
+        Ok(builder)
+    }
+
     /// How long a step may take.
     pub(crate) fn step_wall(&self) -> Option<Span> {
         let budgets = &self.policy().budgets;
@@ -109,6 +126,16 @@ impl JobPolicy {
     pub(crate) fn fires(&self, trigger: Trigger, facts: &Facts) -> Option<bool> {
         let decision = policy::trigger_fires(&self.compiled, trigger, &Facts { trigger: trigger.as_str().into(), ..facts.clone() });
         decision.on.then_some(decision.gate)
+    }
+}
+
+/// The redactor's names of what a policy's pack stands for.
+fn shapes_of(pack: RedactionPack) -> &'static [&'static str] {
+    match pack {
+        RedactionPack::ApiKeys => &["keys"],
+        RedactionPack::Tokens => &["tokens", "assignments"],
+        RedactionPack::PrivateKeys => &["pem"],
+        RedactionPack::ConnectionStrings => &["urls"],
     }
 }
 
@@ -141,5 +168,17 @@ pub(crate) fn facts(desk: &Desk, step: &Step, difference: &Difference, issues: u
             paths,
         },
         ..Facts::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pack_of_a_policy_is_known_to_the_redactor() {
+        for name in RedactionPack::ALL.iter().flat_map(|pack| shapes_of(*pack)) {
+            assert!(redact::PACKS.contains(name), "{name}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use checkrein_shared::records::{
     ChangesetRef, CheckpointMessage, Claim, EvidenceKind, EvidenceRef, IssueRef,
 };
 use checkrein_shared::time::Timestamp;
-use checkrein_shared::tree::{Changeset, Manifest, diff};
+use checkrein_shared::tree::{Changeset, Manifest, RelPath, diff};
 
 use crate::checkpoint::{self, Draft};
 use crate::desk::{Desk, JobError};
@@ -111,4 +111,16 @@ pub(crate) async fn checkpoint(
 /// A ref whose name is made of ids.
 pub(crate) fn named(kind: EvidenceKind, name: &str) -> EvidenceRef {
     EvidenceRef::new(kind, name).expect("ids are short, not empty and hold no control characters")
+}
+
+/// Whether a ref names a file of the tree.
+pub(crate) fn names_file(reference: &EvidenceRef) -> bool {
+    reference.kind() == EvidenceKind::File
+}
+
+/// The blob and size of the file that a ref names, where the tree has it and its bytes are stored.
+pub(crate) fn file_of(reference: &EvidenceRef, tree: &Manifest) -> Option<(Digest, u64)> {
+    let path = names_file(reference).then(|| reference.name().parse::<RelPath>().ok()).flatten()?;
+    let entry = tree.get(&path)?;
+    Some((entry.blob()?, entry.size()))
 }

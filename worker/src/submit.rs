@@ -19,6 +19,10 @@ use crate::orders::{Order, Orders};
 /// How long to wait between tries, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// How long it is tried to say that a change reached the target when the lease is lost. Afterwards the next attempt
+/// finds it there.
+const SETTLE_TIME_MAX: Duration = Duration::from_secs(600);
+
 /// What became of something that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sent {
@@ -70,13 +74,14 @@ pub(crate) async fn checkpoint(
     }
 }
 
-/// Says how an attempt ended.
+/// Says how an attempt ended. What reached the target is said even when the lease is lost: it did reach it.
 pub(crate) async fn attempt(
     services: &Services,
     job: &Job,
     outcome: AttemptOutcome,
     orders: &Orders,
 ) -> Result<Sent, Error> {
+    let settles = matches!(outcome, AttemptOutcome::Applied { .. });
     let attempt = Attempt {
         job_id: job.job_id.clone(),
         task_id: job.task_id.clone(),
@@ -86,10 +91,16 @@ pub(crate) async fn attempt(
     };
     let body = envelope("attempt", &job.task_id, job.epoch, &attempt)?;
     let mut orders = orders.clone();
+    let given_up = async {
+        orders.at_least(Order::Lost).await;
+        if settles {
+            tokio::time::sleep(SETTLE_TIME_MAX).await;
+        }
+    };
     tokio::select! {
         biased;
         sent = publish(services, body) => sent.map(|()| Sent::Accepted),
-        () = orders.at_least(Order::Lost) => Ok(Sent::Lost),
+        () = given_up => Ok(Sent::Lost),
     }
 }
 

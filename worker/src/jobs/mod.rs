@@ -1,11 +1,12 @@
 //! What jobs do, one kind a file, and what becomes of their ends.
 
+
 mod apply;
 mod evidence;
+mod gate;
 mod rebase;
 mod step;
-
-use std::time::Duration;
+mod step_end;
 
 use checkrein_shared::records::{AttemptOutcome, Job, JobKind};
 use checkrein_shared::time::Span;
@@ -15,10 +16,12 @@ use crate::desk::{Desk, JobError};
 use crate::orders::Orders;
 use crate::submit::{self, Sent};
 
+pub(crate) use step::attempt_number;
+
 /// How long until a job that failed for reasons of this worker is tried again.
 const RETRY_AFTER: Span = Span::from_secs(10);
 
-/// The longest time that a job waits for its lease to be lost when it has nothing else to say.
+/// The longest reason for giving a job back, in characters.
 const REASON_CHARS_MAX: usize = 2_000;
 
 /// How a job ended.
@@ -56,7 +59,8 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
         Ok(End::Silent) => return,
         Err(error) => released(job, &error),
     };
-    if orders.lost() {
+    let settles = matches!(outcome, AttemptOutcome::Applied { .. });
+    if orders.lost() && !settles {
         tracing::info!(job.id = %job.job_id, "the lease is lost, and nothing is reported");
         return;
     }

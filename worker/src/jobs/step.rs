@@ -9,9 +9,10 @@ use std::time::Duration;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
-use checkrein_shared::process;
+use checkrein_shared::process::{self, Ending, Finished};
 use checkrein_shared::records::{
     AttemptOutcome, Conversation, EffectClass, EvidenceKind, EvidenceRef, IssueRef, Job, Severity, Step, StepAction,
+    TestRun,
 };
 use checkrein_shared::time::{Span, Timestamp};
 
@@ -121,7 +122,8 @@ async fn call<'a>(
     })
 }
 
-fn time_limit(desk: &Desk) -> Duration {
+/// How long a step's command may take.
+pub(crate) fn time_limit(desk: &Desk) -> Duration {
     let limits = [desk.policy.step_wall(), desk.spec.budgets.wall, Some(WALL_DEFAULT)];
     limits.into_iter().flatten().min().unwrap_or(WALL_DEFAULT).to_duration()
 }
@@ -136,6 +138,22 @@ async fn record_output(
     let log = of_attempt(EvidenceKind::Log, job, &step.id);
     let shown = recorder.add(log.clone(), "text/plain", &ran.output, ran.dropped_bytes, Timestamp::now()).await?;
     Ok((log, shown))
+}
+
+/// The outcome of a command that says yes or no.
+pub(crate) fn test_run(command: &[String], tree: Digest, finished: &Finished, log: EvidenceRef) -> TestRun {
+    let exit_code = match finished.ending {
+        Ending::Exited(code) => Some(i64::from(code)),
+        Ending::Signalled(_) | Ending::TimedOut | Ending::Cancelled => None,
+    };
+    TestRun {
+        command: command.to_vec(),
+        tree,
+        exit_code,
+        timed_out: finished.ending == Ending::TimedOut,
+        duration_ms: u64::try_from(finished.duration().as_millis()).unwrap_or(u64::MAX),
+        log,
+    }
 }
 
 /// The ref of something that this attempt at a step leaves.

@@ -11,10 +11,9 @@ use checkrein_shared::records::{
     TestRun, Trigger,
 };
 use checkrein_shared::time::{Span, Timestamp};
-use checkrein_shared::tree::RelPath;
 
 use super::End;
-use super::step::of_attempt;
+use super::step::{self, of_attempt};
 use crate::claims::{self, Grounds, Said};
 use crate::desk::{Desk, JobError};
 use crate::ground::Ground;
@@ -151,7 +150,7 @@ fn step_done(left: &Left<'_>, evidence_index: checkrein_shared::digest::Digest) 
 
 /// How long ago the newest checkpoint was written; where there is none, how long this attempt took.
 async fn since_checkpoint(desk: &Desk, left: &Left<'_>) -> Result<Span, JobError> {
-    let from = desk.head_written_at().await?.unwrap_or(left.started_at);
+    let from = desk.head().await?.map_or(left.started_at, |head| head.created_at);
     let millis = Timestamp::now().since(from).as_millis();
     Ok(Span::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)))
 }
@@ -246,10 +245,7 @@ async fn said(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<S
     if let Found::Result(_, bytes) | Found::Refused(Some(bytes), _) = &found {
         recorder.add(source.clone(), "application/json", bytes, 0, now).await?;
     }
-    let file_of = |reference: &EvidenceRef| {
-        let path = (reference.kind() == EvidenceKind::File).then(|| reference.name().parse::<RelPath>().ok());
-        path.flatten().and_then(|path| left.tree.manifest.get(&path)).and_then(|entry| Some((entry.blob()?, entry.size())))
-    };
+    let file_of = |reference: &EvidenceRef| propose::file_of(reference, &left.tree.manifest);
     let said = {
         let recorder: &Recorder = recorder;
         let exists = |r: &EvidenceRef| match r.kind() {
@@ -274,18 +270,7 @@ async fn said(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<S
 
 async fn record_test(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<(), JobError> {
     let StepAction::Run(command) = &left.step.action else { return Ok(()) };
-    let exit_code = match left.ran.ending {
-        Ending::Exited(code) => Some(i64::from(code)),
-        Ending::Signalled(_) | Ending::TimedOut | Ending::Cancelled => None,
-    };
-    let run = TestRun {
-        command: command.clone(),
-        tree: left.tree.digest,
-        exit_code,
-        timed_out: left.ran.ending == Ending::TimedOut,
-        duration_ms: u64::try_from(left.ran.duration().as_millis()).unwrap_or(u64::MAX),
-        log: left.log.0.clone(),
-    };
+    let run = step::test_run(command, left.tree.digest, left.ran, left.log.0.clone());
     let reference = of_attempt(EvidenceKind::Test, &desk.job, &left.step.id);
     recorder.add_record(reference, "application/json", &run, Timestamp::now()).await?;
     Ok(())
