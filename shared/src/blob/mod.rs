@@ -4,9 +4,13 @@
 //! lost or damaged; damage is an error when it is read. This module does not
 //! know what blobs mean, and it deletes nothing.
 
+mod fs;
+
 use async_trait::async_trait;
 
 use crate::digest::Digest;
+
+pub use fs::{Damage, FsBlobs, VerifyReport, verify_folder};
 
 /// The largest blob that is accepted: 1 GiB.
 pub const BLOB_BYTES_MAX: u64 = 1 << 30;
