@@ -254,6 +254,10 @@ pub struct EventView {
     pub text: String,
     /// How it went: `info`, `good`, `bad`, `ask`.
     pub tone: Tone,
+    /// More about it, a line each: findings, stale fields, what the rules decided.
+    pub details: Vec<String>,
+    /// The task's state afterwards.
+    pub state: TaskState,
     /// The event itself.
     pub data: Value,
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
 use crate::digest::Digest;
+use crate::ids::RootId;
 use crate::json;
 use crate::time::Span;
 
@@ -105,6 +106,15 @@ pub struct Budgets {
     pub wall: Option<Span>,
     /// Review rounds.
     pub rounds: Option<u64>,
+}
+
+impl WorkspaceSpec {
+    /// The target's name: `root-` and twelve digits of the digest of its path, which must be canonical.
+    pub fn root_id(&self) -> RootId {
+        let Self::Directory(path) = self;
+        let name = format!("root-{}", Digest::of(path).short());
+        name.parse().expect("hexadecimal digits after `root-` always make an id")
+    }
 }
 
 impl TaskSpec {

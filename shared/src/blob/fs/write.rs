@@ -95,7 +95,8 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
     let next = AtomicUsize::new(0);
     let run = || {
         let mut done = Vec::new();
-        while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+        while let Some((index, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
         {
             done.push((index, work(item)?));
         }

@@ -1,0 +1,100 @@
+//! Inbox items: asking a person, moving to the next level, and expiring.
+
+use std::collections::BTreeSet;
+
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::EscalationId;
+use checkrein_shared::policy::OnTimeout;
+
+use super::decision::Reason;
+use super::task::{About, Answer, Item, Outcome, State};
+use super::turn::{Handled, Turn};
+
+impl Turn<'_> {
+    /// Asks a person of a level, or of the policy's first one.
+    pub(super) fn escalate(&mut self, level: Option<&str>, about: About, reason: String) {
+        let item = self.new_item(level, about, reason);
+        self.void_grants("a person was asked");
+        self.enter(State::Waiting { item });
+    }
+
+    pub(super) fn new_item(&mut self, level: Option<&str>, about: About, reason: String) -> Item {
+        self.task.usage.items += 1;
+        let id = self.task.id.escalation(self.task.usage.items);
+        let (name, wanted) = self.level(level);
+        let checkpoint = self.task.head.clone();
+        let hash = checkpoint.as_ref().map_or_else(|| Digest::of(id.as_str()), |c| c.hash);
+        Item {
+            id,
+            level: name,
+            reason,
+            about,
+            hash,
+            checkpoint,
+            opened_at: self.at,
+            deadline: wanted.as_ref().map(|l| self.at.plus(l.deadline.to_duration())),
+            stage: 0,
+            claimed_by: None,
+            approvers: wanted.map_or(1, |l| l.approvers.max(1)),
+            approved_by: BTreeSet::new(),
+            stale: Vec::new(),
+        }
+    }
+
+    /// The open item that waits for `hash`, or for anything where `hash` is `None`.
+    pub(super) fn item_mut(&mut self, hash: Option<Digest>) -> Option<&mut Item> {
+        let wanted = |item: &&mut Item| hash.is_none_or(|h| item.hash == h);
+        match &mut self.task.state {
+            State::Waiting { item } => Some(item).filter(wanted),
+            State::Reviewing { slots } => slots
+                .iter_mut()
+                .filter(|s| s.answer == Answer::Awaited)
+                .filter_map(|s| s.item.as_mut())
+                .find(wanted),
+            _ => None,
+        }
+    }
+
+    pub(super) fn item_claimed(&mut self, by: &str) -> Handled {
+        let Some(item) = self.item_mut(None) else {
+            return self.illegal("nothing of this task waits for a person now");
+        };
+        match item.claimed_by.clone() {
+            Some(other) if other == by => Ok(Some(Reason::Duplicate)),
+            Some(other) => self.illegal(format!("`{other}` has claimed it already")),
+            None => {
+                item.claimed_by = Some(by.to_owned());
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn item_expired(&mut self, id: &EscalationId, stage: u32) -> Handled {
+        let State::Waiting { item } = self.task.state.clone() else { return Ok(Some(Reason::NotInThisState)) };
+        if &item.id != id || item.stage != stage {
+            return Ok(Some(Reason::Superseded));
+        }
+        let (_, level) = self.level(Some(&item.level));
+        let next = level.as_ref().and_then(|l| l.next.clone());
+        if let Some(next) = next {
+            self.next_level(item, &next);
+            return Ok(None);
+        }
+        let reason = format!("expired: nobody at level `{}` answered in time ({})", item.level, item.reason);
+        match level.map_or(OnTimeout::Block, |l| l.on_timeout) {
+            OnTimeout::Refuse | OnTimeout::Block => self.enter(State::Blocked { reason }),
+            OnTimeout::Abort => self.enter(State::Done { outcome: Outcome::Failed { reason } }),
+        }
+        Ok(None)
+    }
+
+    fn next_level(&mut self, mut item: Item, next: &str) {
+        let (name, level) = self.level(Some(next));
+        item.level = name;
+        item.stage += 1;
+        item.claimed_by = None;
+        item.deadline = level.as_ref().map(|l| self.at.plus(l.deadline.to_duration()));
+        item.approvers = level.map_or(1, |l| l.approvers.max(1));
+        self.enter(State::Waiting { item });
+    }
+}

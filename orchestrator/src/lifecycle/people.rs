@@ -1,0 +1,193 @@
+//! What people decide: approve, reject, ask for changes, close a finding.
+
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::{FindingId, InstanceId};
+use checkrein_shared::records::{
+    ApprovalRef, Conversation, JobKind, Judgement, RequiredAction, ReviewKind, Risk, Trigger,
+};
+
+use super::decision::Reason;
+use super::task::{About, Answer, GRANTS_MAX, Item, Slot, State, VerdictState, keep_newest};
+use super::turn::{Handled, Turn};
+
+const SEEN_SOMETHING_ELSE: &str =
+    "what was shown is not what waits for a decision now: look at it again, then decide about the new hash";
+const NOTHING_WAITS: &str = "nothing of this task waits for a person now";
+
+impl Turn<'_> {
+    pub(super) fn approved(&mut self, by: &str, hash: Digest) -> Handled {
+        if self.item_mut(None).is_none() {
+            return self.illegal(NOTHING_WAITS);
+        }
+        let Some(item) = self.item_mut(Some(hash)).cloned() else { return self.illegal(SEEN_SOMETHING_ELSE) };
+        if item.approved_by.contains(by) {
+            return Ok(Some(Reason::Duplicate));
+        }
+        if let Some(why) = self.may_not_approve(&item, by) {
+            return self.illegal(why);
+        }
+        let approval = ApprovalRef { id: self.task.next_approval(), checkpoint_hash: hash, by: by.to_owned() };
+        self.task.approvals.push(approval);
+        keep_newest(&mut self.task.approvals, GRANTS_MAX);
+        let Some(open) = self.item_mut(Some(hash)) else { return Ok(Some(Reason::Superseded)) };
+        open.approved_by.insert(by.to_owned());
+        if (open.approved_by.len() as u64) < u64::from(open.approvers) {
+            return Ok(None);
+        }
+        match self.slot_of(&item) {
+            Some(slot) => self.person_answered(&slot, by, Judgement::Approved),
+            None => self.item_approved(&item),
+        }
+    }
+
+    /// Why `by` can't approve this item, where that is so.
+    fn may_not_approve(&self, item: &Item, by: &str) -> Option<String> {
+        let excluded = self.level(Some(&item.level)).1.map(|l| l.exclude).unwrap_or_default();
+        let author = self.task.submitted_by == by;
+        let editor = self.task.editors.contains(by);
+        if author && excluded.iter().any(|e| e == "author") {
+            return Some(format!("`{by}` submitted this task, and level `{}` excludes its author", item.level));
+        }
+        if editor && excluded.iter().any(|e| e == "editor") {
+            return Some(format!("`{by}` edited this change, and level `{}` excludes editors", item.level));
+        }
+        let alone = item.approved_by.iter().all(|other| self.task.editors.contains(other));
+        let last = item.approved_by.len() as u64 + 1 >= u64::from(item.approvers);
+        let gate = matches!(item.about, About::Gate {});
+        (gate && editor && alone && last)
+            .then(|| format!("`{by}` edited this change, so somebody else has to approve it too"))
+    }
+
+    fn item_approved(&mut self, item: &Item) -> Handled {
+        self.control(Trigger::ApprovalAfter);
+        match &item.about {
+            About::Gate {} | About::Overlap {} if self.task.drifted.is_some() => {
+                // The consent stands, but what it was about does not: the change is rebased and reviewed again.
+                self.queue(JobKind::Rebase);
+                Ok(None)
+            }
+            About::Gate {} => {
+                for open in &mut self.task.findings {
+                    open.veto = false;
+                }
+                self.proceed()
+            }
+            About::Overlap {} => {
+                self.queue(JobKind::Rebase);
+                Ok(None)
+            }
+            About::Failure { step } => {
+                self.task.usage.failures = 0;
+                self.task.usage.lost_attempts = 0;
+                let (step, conversation) = (step.clone(), Conversation::Same);
+                self.queue(JobKind::Step { step, conversation });
+                Ok(None)
+            }
+            About::Budget { .. } => {
+                self.raise_budget();
+                self.go_on();
+                Ok(None)
+            }
+            About::LateVeto {} => {
+                self.go_on();
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn rejected(&mut self, by: &str, hash: Digest, reason: &str) -> Handled {
+        let item = match self.shown(hash) {
+            Ok(item) => item,
+            Err(hint) => return self.illegal(hint),
+        };
+        match self.slot_of(&item) {
+            Some(slot) => {
+                self.ask_for(by, reason);
+                self.person_answered(&slot, by, Judgement::Rejected)
+            }
+            None => {
+                self.enter(State::Blocked { reason: format!("rejected by `{by}`: {reason}") });
+                Ok(None)
+            }
+        }
+    }
+
+    pub(super) fn changes_requested(&mut self, by: &str, hash: Digest, text: &str) -> Handled {
+        let item = match self.shown(hash) {
+            Ok(item) => item,
+            Err(hint) => return self.illegal(hint),
+        };
+        self.ask_for(by, text);
+        match self.slot_of(&item) {
+            Some(slot) => self.person_answered(&slot, by, Judgement::ChangesRequired),
+            None => {
+                self.redo(Conversation::Same);
+                Ok(None)
+            }
+        }
+    }
+
+    fn shown(&mut self, hash: Digest) -> Result<Item, &'static str> {
+        if self.item_mut(None).is_none() {
+            return Err(NOTHING_WAITS);
+        }
+        self.item_mut(Some(hash)).cloned().ok_or(SEEN_SOMETHING_ELSE)
+    }
+
+    pub(super) fn ask_for(&mut self, by: &str, text: &str) {
+        let (text, from) = (text.to_owned(), by.to_owned());
+        self.task.required_actions.push(RequiredAction { text, finding: None, refs: Vec::new(), from });
+    }
+
+    fn slot_of(&mut self, item: &Item) -> Option<Slot> {
+        let is_it = |s: &&Slot| s.item.as_ref().is_some_and(|i| i.id == item.id);
+        self.slots_mut()?.iter().find(is_it).cloned()
+    }
+
+    /// Records a person's verdict in a human review's slot.
+    fn person_answered(&mut self, slot: &Slot, by: &str, verdict: Judgement) -> Handled {
+        let Some(bindings) = self.task.subject.as_ref().map(|s| s.bindings.clone()) else {
+            return Ok(Some(Reason::Superseded));
+        };
+        if let Some(open) = self.slots_mut().and_then(|s| s.iter_mut().find(|s| s.id == slot.id)) {
+            open.answer = Answer::Given(verdict);
+        }
+        self.push_verdict(VerdictState {
+            id: slot.id.clone(),
+            review: slot.review.clone(),
+            kind: ReviewKind::Human,
+            round: self.task.round,
+            envelope: None,
+            verdict,
+            risk: Risk::default(),
+            coverage_pct: 100,
+            bindings,
+            reviewer: person(by),
+            at: self.at,
+            inherited_from: None,
+            stale: Vec::new(),
+        });
+        self.conclude_round()
+    }
+
+    pub(super) fn finding_closed(&mut self, by: &str, finding: &FindingId, reason: &str) -> Handled {
+        if matches!(self.task.state, State::Done { .. }) {
+            return self.illegal("the task has ended");
+        }
+        let before = self.task.findings.len();
+        self.task.findings.retain(|f| &f.finding.id != finding);
+        if self.task.findings.len() == before {
+            return self.illegal(format!("no finding `{finding}` is open"));
+        }
+        self.task.required_actions.retain(|a| a.finding.as_ref() != Some(finding));
+        tracing::info!(task.id = %self.task.id, finding = %finding, by, reason, "a person closed a finding");
+        Ok(None)
+    }
+}
+
+/// A person's name as a reviewer's identity; characters that an id can't hold become `-`.
+fn person(by: &str) -> InstanceId {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' };
+    let name: String = by.chars().take(80).map(safe).collect();
+    format!("person-{name}").parse().expect("made of characters that ids hold, and short enough")
+}

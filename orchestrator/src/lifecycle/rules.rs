@@ -1,0 +1,265 @@
+//! Asking the policy's rules, and doing what they say.
+//!
+//! A rule chooses an action; it never waives a review. `continue` at a gate
+//! whose round is not complete, or over an open veto, goes to a person.
+
+use checkrein_shared::ids::StepId;
+use checkrein_shared::policy::{Action, Level, Outcome, ReviewRequirement, RuleEvent, With, evaluate_rules};
+use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
+
+use super::rounds::is_complete;
+use super::task::{About, RULINGS_MAX, Ruling, State, StepStatus, keep_newest};
+use super::turn::{Handled, Turn};
+
+/// What the rules are asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum On {
+    /// A round ended.
+    Round,
+    /// A review did not answer in time.
+    Timeout,
+    /// A negative verdict came outside its round.
+    Late,
+    /// An attempt failed, or was lost too often.
+    Failed,
+    /// A budget is used up.
+    Budget { budget: String },
+    /// Target and task changed the same files.
+    Drift,
+}
+
+impl On {
+    fn event(&self) -> RuleEvent {
+        match self {
+            Self::Round => RuleEvent::Round,
+            Self::Timeout => RuleEvent::Timeout,
+            Self::Late => RuleEvent::Late,
+            Self::Failed => RuleEvent::Failed,
+            Self::Budget { .. } => RuleEvent::Budget,
+            Self::Drift => RuleEvent::Drift,
+        }
+    }
+}
+
+impl Turn<'_> {
+    pub(super) fn has_rules(&self, on: &On) -> bool {
+        self.context.policy.has_rules(on.event())
+    }
+
+    pub(super) fn ask_rules(&mut self, on: On) -> Handled {
+        let outcome = evaluate_rules(self.context.policy, on.event(), &self.facts(None), &self.task.rule_counts);
+        *self.task.rule_counts.entry(outcome.rule.clone()).or_default() += 1;
+        self.record_ruling(&on, &outcome);
+        let message = outcome.message.clone().unwrap_or_else(|| self.default_reason(&on));
+        match outcome.action {
+            Action::Continue | Action::Warn => self.rule_continues(&on, &outcome, message),
+            Action::Retry => {
+                self.retry(&on, conversation(outcome.with.as_ref()));
+                Ok(None)
+            }
+            Action::RequestEvidence => self.request_evidence(&on, message),
+            Action::Block => {
+                self.void_grants("a rule blocked the task");
+                self.enter(State::Blocked { reason: format!("rule `{}`: {message}", outcome.rule) });
+                Ok(None)
+            }
+            Action::Escalate => {
+                self.escalate_for(&on, outcome.level.as_deref(), message);
+                Ok(None)
+            }
+            Action::Abort => {
+                self.void_grants("a rule ended the task");
+                let reason = format!("rule `{}`: {message}", outcome.rule);
+                self.enter(State::Done { outcome: super::task::Outcome::Failed { reason } });
+                Ok(None)
+            }
+        }
+    }
+
+    fn rule_continues(&mut self, on: &On, outcome: &Outcome, message: String) -> Handled {
+        match on {
+            On::Round => {
+                let complete = matches!(&self.task.state, State::Reviewing { slots } if is_complete(slots));
+                let vetoed = self.task.findings.iter().any(|f| f.veto);
+                if complete && !vetoed {
+                    return self.proceed();
+                }
+                let why = if vetoed { "findings of a negative verdict are still open" } else { "the round is not complete" };
+                let reason = format!("rule `{}` says continue, but {why}", outcome.rule);
+                self.escalate(outcome.level.as_deref(), About::Gate {}, reason);
+                Ok(None)
+            }
+            On::Budget { .. } => {
+                self.raise_budget();
+                self.go_on();
+                Ok(None)
+            }
+            On::Late => match &self.task.state {
+                // Nothing is under way any more that the verdict could stop.
+                State::Queued { job } if !matches!(job, JobKind::Apply { .. }) => Ok(None),
+                _ => {
+                    self.escalate(outcome.level.as_deref(), About::Gate {}, message);
+                    Ok(None)
+                }
+            },
+            On::Timeout | On::Failed | On::Drift => {
+                let reason = format!("rule `{}` says continue, but there is nothing that could go on: {message}", outcome.rule);
+                self.escalate_for(on, outcome.level.as_deref(), reason);
+                Ok(None)
+            }
+        }
+    }
+
+    fn retry(&mut self, on: &On, conversation: Conversation) {
+        match on {
+            On::Failed => {
+                let step = self.task.next_step().cloned();
+                match step {
+                    Some(step) => self.queue(JobKind::Step { step, conversation }),
+                    None => self.redo(conversation),
+                }
+            }
+            On::Drift => self.start_over(conversation),
+            On::Budget { .. } => self.go_on(),
+            On::Round | On::Timeout | On::Late => self.redo(conversation),
+        }
+    }
+
+    /// Sends the work back to the step that can mend it: the newest completed `prompt` step, else the newest
+    /// completed one, else the next. What follows it is looked at again.
+    pub(super) fn redo(&mut self, conversation: Conversation) {
+        let Some(step) = self.step_to_redo() else {
+            self.enter(State::Blocked { reason: "the plan has no step that could be done again".into() });
+            return;
+        };
+        self.task.steps.insert(step.clone(), StepStatus::Pending);
+        for below in self.task.plan.downstream(&step) {
+            if self.task.steps.get(&below) == Some(&StepStatus::Completed) {
+                self.task.steps.insert(below, StepStatus::PendingReview);
+            }
+        }
+        self.queue(JobKind::Step { step, conversation });
+    }
+
+    fn step_to_redo(&self) -> Option<StepId> {
+        let completed = self.task.completed();
+        let is_prompt =
+            |id: &&StepId| self.task.plan.step(id).is_some_and(|s| matches!(s.action, StepAction::Prompt(_)));
+        let prompt = completed.iter().rev().find(is_prompt);
+        prompt.or(completed.last()).cloned().or_else(|| self.task.next_step().cloned())
+    }
+
+    /// Begins the plan again on top of the target as it is now.
+    fn start_over(&mut self, conversation: Conversation) {
+        self.task.base = self.task.drifted.take().or(self.task.base);
+        self.task.tree = None;
+        for status in self.task.steps.values_mut() {
+            *status = StepStatus::Pending;
+        }
+        match self.task.next_step().cloned() {
+            Some(step) => self.queue(JobKind::Step { step, conversation }),
+            None => self.redo(Conversation::Same),
+        }
+    }
+
+    fn request_evidence(&mut self, on: &On, message: String) -> Handled {
+        let step = self.task.subject.as_ref().and_then(|s| s.step.clone());
+        match step {
+            Some(step) if matches!(on, On::Round | On::Timeout) => {
+                self.queue(JobKind::Evidence { step });
+                Ok(None)
+            }
+            _ => {
+                self.escalate_for(on, None, message);
+                Ok(None)
+            }
+        }
+    }
+
+    fn escalate_for(&mut self, on: &On, level: Option<&str>, reason: String) {
+        let about = match on {
+            On::Round | On::Timeout | On::Late => About::Gate {},
+            On::Budget { budget } => About::Budget { budget: budget.clone() },
+            On::Drift => About::Overlap {},
+            On::Failed => match self.task.next_step().cloned() {
+                Some(step) => {
+                    self.control(Trigger::RetryExhausted);
+                    About::Failure { step }
+                }
+                None => About::Gate {},
+            },
+        };
+        self.escalate(level, about, reason);
+    }
+
+    fn default_reason(&self, on: &On) -> String {
+        match on {
+            On::Round => "the policy wants a person to decide about this round".to_owned(),
+            On::Timeout => "a review did not answer in time".to_owned(),
+            On::Late => "a reviewer objected after the round".to_owned(),
+            On::Failed => match self.task.required_actions.last() {
+                Some(action) => action.text.clone(),
+                None => "the work was lost too often without getting any further".to_owned(),
+            },
+            On::Budget { budget } => format!("the task has used up its budget: {budget}"),
+            On::Drift => match self.task.required_actions.last() {
+                Some(action) => action.text.clone(),
+                None => "the target changed where this task changes it too".to_owned(),
+            },
+        }
+    }
+
+    fn record_ruling(&mut self, on: &On, outcome: &Outcome) {
+        self.task.rulings.push(Ruling {
+            version: self.context.version + 1,
+            at: self.at,
+            on: on.event().as_str().to_owned(),
+            rule: outcome.rule.clone(),
+            origin: outcome.origin.clone(),
+            action: outcome.action.as_str().to_owned(),
+            message: outcome.message.clone(),
+            values: outcome.values.iter().cloned().collect(),
+            checkpoint: self.task.head.clone(),
+        });
+        keep_newest(&mut self.task.rulings, RULINGS_MAX);
+    }
+
+    pub(super) fn budget_hit(&mut self, budget: &str) -> Handled {
+        match &mut self.task.state {
+            State::Queued { .. } => {
+                self.control(Trigger::BudgetThreshold);
+                self.ask_rules(On::Budget { budget: budget.to_owned() })
+            }
+            State::Running { wish, .. } if wish.is_none() => {
+                *wish = Some(super::task::Wish::Budget { budget: budget.to_owned() });
+                Ok(None)
+            }
+            _ => Ok(Some(super::decision::Reason::NotInThisState)),
+        }
+    }
+
+    pub(super) fn trigger_is_on(&self, trigger: Trigger) -> bool {
+        self.context.policy.trigger_fires(trigger.as_str(), &self.facts(Some(trigger))).is_ok_and(|t| t.on)
+    }
+
+    pub(super) fn required_reviews(&self, trigger: Trigger) -> Result<Vec<ReviewRequirement>, String> {
+        self.context.policy.required_reviews(trigger.as_str(), &self.facts(Some(trigger))).map_err(|e| e.to_string())
+    }
+
+    pub(super) fn round_limit(&self) -> Option<u64> {
+        self.context.policy.round_budget()
+    }
+
+    /// A level by name, or the policy's first one.
+    pub(super) fn level(&self, name: Option<&str>) -> (String, Option<Level>) {
+        self.context.policy.level(name)
+    }
+}
+
+fn conversation(with: Option<&With>) -> Conversation {
+    match with {
+        None | Some(With::Same) => Conversation::Same,
+        Some(With::Fresh) => Conversation::Fresh,
+        Some(With::Agent(name)) => Conversation::Agent(name.clone()),
+    }
+}

@@ -1,0 +1,241 @@
+//! Verdicts: which count, which have gone stale, which carry over, and what
+//! they leave open.
+
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::InstanceId;
+use checkrein_shared::records::{
+    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, SourceRef, Verdict,
+};
+use checkrein_shared::time::Timestamp;
+
+use super::decision::Reason;
+use super::rules::On;
+use super::task::{
+    Answer, FINDINGS_MAX, GrantStatus, OpenFinding, Slot, State, VERDICTS_MAX, VerdictState, keep_newest,
+};
+use super::turn::{Handled, Turn};
+
+/// The field under which a revoked key shows in a stale verdict.
+pub const KEY_FIELD: &str = "reviewer_key";
+
+impl Turn<'_> {
+    pub(super) fn verdict_published(&mut self, verdict: &Verdict, envelope: Digest) -> Handled {
+        if self.task.verdicts.iter().any(|v| v.id == verdict.review_id && v.inherited_from.is_none()) {
+            return Ok(Some(Reason::Duplicate));
+        }
+        let differences = self.differences(&verdict.bindings);
+        let open = self.slots_mut().and_then(|s| s.iter().find(|s| s.id == verdict.review_id).cloned());
+        let current = differences.is_empty();
+        let review = open.as_ref().map_or_else(|| self.review_name(verdict), |s| s.review.clone());
+        self.record_verdict(verdict, envelope, &review, differences);
+        self.take_findings(verdict, &review, current);
+        if let Some(slot) = open
+            && current
+            && slot.answer == Answer::Awaited
+        {
+            self.answer(&slot, verdict.verdict);
+            self.take_actions(verdict, &review);
+            for outcome in &verdict.verifiers {
+                self.task.verifiers.insert(outcome.name.clone(), outcome.clone());
+            }
+            return self.conclude_round();
+        }
+        if verdict.verdict.is_negative() { self.late_negative(verdict, &review, current) } else { Ok(None) }
+    }
+
+    fn answer(&mut self, answered: &Slot, judgement: Judgement) {
+        if let Some(slot) = self.slots_mut().and_then(|s| s.iter_mut().find(|s| s.id == answered.id)) {
+            slot.answer = Answer::Given(judgement);
+        }
+    }
+
+    /// A negative verdict outside its round: an unredeemed grant dies, and the rules may have a say.
+    fn late_negative(&mut self, verdict: &Verdict, review: &str, current: bool) -> Handled {
+        match self.task.state.clone() {
+            State::Queued { job: JobKind::Apply { .. } } if current => {
+                self.take_actions(verdict, review);
+                self.void_grants("a reviewer objected");
+                self.ask_rules(On::Late)
+            }
+            State::Running { job: JobKind::Apply { .. }, .. } if current => {
+                let redeemed = self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}));
+                if redeemed {
+                    self.task.late_veto = true;
+                    return Ok(None);
+                }
+                self.take_actions(verdict, review);
+                self.void_grants("a reviewer objected");
+                self.ask_rules(On::Late)
+            }
+            State::Queued { .. } if self.has_rules(&On::Late) => self.ask_rules(On::Late),
+            _ => Ok(None),
+        }
+    }
+
+    fn record_verdict(&mut self, verdict: &Verdict, envelope: Digest, review: &str, stale: Vec<Mismatch>) {
+        let kind = match verdict.reviewer.kind {
+            checkrein_shared::records::ReviewerType::Rules => ReviewKind::Rules,
+            checkrein_shared::records::ReviewerType::Model => ReviewKind::Model,
+            checkrein_shared::records::ReviewerType::Command => ReviewKind::Command,
+            checkrein_shared::records::ReviewerType::Human => ReviewKind::Human,
+        };
+        self.push_verdict(VerdictState {
+            id: verdict.review_id.clone(),
+            review: review.to_owned(),
+            kind,
+            round: verdict.round,
+            envelope: Some(envelope),
+            verdict: verdict.verdict,
+            risk: verdict.risk,
+            coverage_pct: verdict.coverage.percent,
+            bindings: verdict.bindings.clone(),
+            reviewer: verdict.reviewer.identity.clone(),
+            at: self.at,
+            inherited_from: None,
+            stale,
+        });
+    }
+
+    pub(super) fn push_verdict(&mut self, verdict: VerdictState) {
+        self.task.verdicts.push(verdict);
+        keep_newest(&mut self.task.verdicts, VERDICTS_MAX);
+    }
+
+    /// The name of the review that a verdict outside any open round answers, from the review's id.
+    fn review_name(&self, verdict: &Verdict) -> String {
+        let prefix = format!("rv-{}-{:04}-{}-", self.task.id.short(), verdict.bindings.sequence, verdict.round);
+        let name = verdict.review_id.as_str().strip_prefix(&prefix).and_then(|rest| rest.rsplit_once('-'));
+        name.map_or_else(|| "unknown".to_owned(), |(name, _)| name.to_owned())
+    }
+
+    fn take_actions(&mut self, verdict: &Verdict, review: &str) {
+        if verdict.verdict == Judgement::Approved {
+            return;
+        }
+        let evidence = |r: &SourceRef| match r {
+            SourceRef::Evidence(reference) => Some(reference.clone()),
+            SourceRef::File { .. } | SourceRef::Checkpoint(_) => None,
+        };
+        let refs: Vec<_> =
+            verdict.findings.iter().flat_map(|f| f.source_refs.iter().filter_map(evidence)).take(20).collect();
+        for text in verdict.required_actions.iter().take(50) {
+            let (text, from) = (text.clone(), review.to_owned());
+            self.task.required_actions.push(RequiredAction { text, finding: None, refs: refs.clone(), from });
+        }
+    }
+
+    /// Opens, keeps and closes findings. A negative verdict's findings count whatever its currency.
+    fn take_findings(&mut self, verdict: &Verdict, review: &str, current: bool) {
+        let negative = verdict.verdict.is_negative();
+        if !current && !negative {
+            return;
+        }
+        for finding in &verdict.findings {
+            let known = self.task.findings.iter().position(|f| f.finding.id == finding.id && f.review == review);
+            match (finding.status, known) {
+                (FindingStatus::Fixed, Some(index)) if current && !finding.source_refs.is_empty() => {
+                    self.task.findings.remove(index);
+                }
+                (FindingStatus::Fixed, _) => {}
+                (_, Some(index)) => {
+                    let open = &mut self.task.findings[index];
+                    open.finding = finding.clone();
+                    // The same review that raised it has seen it again and approved: it stays visible, without veto.
+                    open.veto = negative;
+                }
+                (_, None) if self.task.findings.len() < FINDINGS_MAX => self.task.findings.push(OpenFinding {
+                    finding: finding.clone(),
+                    review: review.to_owned(),
+                    since_round: verdict.round,
+                    veto: negative,
+                }),
+                (_, None) => {}
+            }
+        }
+    }
+
+    /// The fields in which bindings differ from what is in force now.
+    fn differences(&self, bindings: &Bindings) -> Vec<Mismatch> {
+        match self.task.live_bindings() {
+            Some(live) => bindings.differences(&live),
+            None => vec![Mismatch { field: "checkpoint_id".into(), old: bindings.checkpoint_id.to_string(), new: "none".into() }],
+        }
+    }
+
+    /// Marks every verdict that no longer equals what is in force. Once stale, always stale.
+    pub(super) fn mark_stale(&mut self) {
+        let Some(live) = self.task.live_bindings() else { return };
+        for verdict in self.task.verdicts.iter_mut().filter(|v| v.stale.is_empty()) {
+            verdict.stale = verdict.bindings.differences(&live);
+        }
+    }
+
+    /// Fills a slot with the newest approval of the same review, where every condition of inheritance holds.
+    pub(super) fn inherit(&mut self, slot: &mut Slot) -> bool {
+        let Some(now) = self.task.subject.as_ref().map(|s| s.bindings.clone()) else { return false };
+        let newest = self.task.verdicts.iter().rev().find(|v| v.review == slot.review);
+        let Some(old) = newest.filter(|v| v.verdict == Judgement::Approved && v.kind != ReviewKind::Human) else {
+            return false;
+        };
+        let revoked = old.stale.iter().any(|m| m.field == KEY_FIELD);
+        let relevant = self.context.unaffected.contains(&slot.review);
+        if revoked || !can_inherit(&old.bindings, &now, relevant) {
+            return false;
+        }
+        let carried = VerdictState {
+            id: slot.id.clone(),
+            round: self.task.round,
+            bindings: now,
+            at: self.at,
+            inherited_from: Some(old.id.clone()),
+            stale: Vec::new(),
+            ..old.clone()
+        };
+        slot.answer = Answer::Given(carried.verdict);
+        self.push_verdict(carried);
+        true
+    }
+
+    pub(super) fn key_compromised(&mut self, reviewer: &InstanceId, since: Timestamp) -> Handled {
+        let mut hit = false;
+        for verdict in self.task.verdicts.iter_mut().filter(|v| &v.reviewer == reviewer && v.at >= since) {
+            hit |= verdict.stale.is_empty();
+            let (old, new) = (verdict.reviewer.to_string(), format!("revoked since {since}"));
+            verdict.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+        }
+        if !hit {
+            return Ok(Some(Reason::NotInThisState));
+        }
+        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
+        match (&mut self.task.state, trigger) {
+            (State::Queued { job: JobKind::Apply { .. } } | State::Reviewing { .. }, Some(trigger)) => {
+                self.void_grants("a reviewer's key was revoked");
+                self.start_round(trigger)
+            }
+            (State::Running { .. }, _) => {
+                self.void_grants("a reviewer's key was revoked");
+                Ok(None)
+            }
+            (State::Waiting { item }, _) => {
+                let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));
+                item.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+                Ok(None)
+            }
+            (State::Cancelling { .. }, _) => Ok(Some(Reason::NotInThisState)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Whether an approval bound to `old` carries over to `now`. With `relevant`, files that the review neither
+/// read nor covered may differ.
+fn can_inherit(old: &Bindings, now: &Bindings, relevant: bool) -> bool {
+    let files = old.base == now.base && old.tree == now.tree && old.changeset_hash == now.changeset_hash;
+    old.spec_hash == now.spec_hash
+        && old.constraints_hash == now.constraints_hash
+        && old.plan_hash == now.plan_hash
+        && old.policy_digest == now.policy_digest
+        && old.tool_schema_fingerprint == now.tool_schema_fingerprint
+        && old.runtime_version == now.runtime_version
+        && (files || relevant)
+}
