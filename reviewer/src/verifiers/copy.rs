@@ -11,6 +11,7 @@ use checkrein_shared::tree::materialise::materialise;
 use checkrein_shared::tree::{Manifest, RelPath};
 
 use super::Trouble;
+use crate::error::chain;
 
 /// The place.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Drop for Place {
 }
 
 /// Removes a folder, also where a verifier took away its own permissions.
-fn remove(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> std::io::Result<()> {
     if fs::remove_dir_all(folder).is_ok() {
         return Ok(());
     }
@@ -91,12 +92,6 @@ fn remove(folder: &Path) -> std::io::Result<()> {
         }
     }
     fs::remove_dir_all(folder)
-}
-
-/// An error with its causes, for a sentence.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |e| e.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use checkrein_shared::blob;
 use checkrein_shared::tree::{RelPath, materialise};
 
 pub(crate) use cache::Cache;
+pub(crate) use copy::remove;
 pub(crate) use evidence::{Maker, PREFIX};
 pub(crate) use network::Isolation;
 pub(crate) use run::{Job, Trees, Workshop, run_verifier};
@@ -45,7 +46,7 @@ impl From<materialise::Error> for Trouble {
     fn from(error: materialise::Error) -> Self {
         match error {
             materialise::Error::Blob { source: source @ blob::Error::Io { .. }, .. } => Self::Blobs(source),
-            other => Self::Here(copy::chain(&other)),
+            other => Self::Here(crate::error::chain(&other)),
         }
     }
 }

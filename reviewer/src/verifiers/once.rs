@@ -9,11 +9,12 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::process::{self, Command, Confinement, Ending, Finished, Limits, Output, Refusal};
 use checkrein_shared::records::{EvidenceIndex, TestRun};
 
-use super::copy::{Place, chain};
+use super::copy::Place;
 use super::evidence::Log;
 use super::from_base::Restored;
 use super::run::Job;
 use super::{Attempt, Trouble};
+use crate::error::chain;
 use crate::quote;
 
 /// How much of a verifier's output is kept.
