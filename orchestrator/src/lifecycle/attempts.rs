@@ -58,7 +58,6 @@ impl Turn<'_> {
             State::Running { job, wish, .. } => {
                 self.task.usage.lost_attempts += 1;
                 if self.task.usage.lost_attempts >= LOST_ATTEMPTS_MAX {
-                    self.control(Trigger::RetryExhausted);
                     return self.ask_rules(On::Failed);
                 }
                 self.grant_wish(wish, job)

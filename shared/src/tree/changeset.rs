@@ -264,10 +264,7 @@ impl TryFrom<Raw> for Changeset {
     }
 }
 
-fn side<'a>(
-    paths: &[PathChange<'a>],
-    pick: impl Fn(&PathChange<'a>) -> Option<&'a Entry>,
-) -> BTreeMap<RelPath, Entry> {
+fn side<'a>(paths: &[PathChange<'a>], pick: impl Fn(&PathChange<'a>) -> Option<&'a Entry>) -> BTreeMap<RelPath, Entry> {
     paths.iter().filter_map(|change| Some((change.path.clone(), pick(change)?.clone()))).collect()
 }
 
@@ -275,7 +272,9 @@ fn is_possible(change: &Change) -> bool {
     match (change.kind, &change.from, &change.old, &change.new) {
         (ChangeKind::Added, None, None, Some(_)) | (ChangeKind::Deleted, None, Some(_), None) => true,
         (ChangeKind::Renamed, Some(from), Some(old), Some(new)) => {
-            from != &change.path && can_be_renamed(old) && can_be_renamed(new)
+            from != &change.path
+                && can_be_renamed(old)
+                && can_be_renamed(new)
                 && old.content_digest() == new.content_digest()
         }
         (kind, None, Some(old), Some(new)) => !old.same(new) && kind == kind_in_place(old, new),

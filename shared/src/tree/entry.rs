@@ -197,8 +197,10 @@ impl From<LinkTarget> for String {
 impl TryFrom<String> for LinkTarget {
     type Error = InvalidEntry;
     fn try_from(text: String) -> Result<Self, InvalidEntry> {
-        let bytes = escape::decode(&text)
-            .map_err(|e| InvalidEntry { kind: "canonically escaped link target", value: escape::encode(e.0.as_bytes()) })?;
+        let bytes = escape::decode(&text).map_err(|e| InvalidEntry {
+            kind: "canonically escaped link target",
+            value: escape::encode(e.0.as_bytes()),
+        })?;
         Self::from_bytes(bytes)
     }
 }

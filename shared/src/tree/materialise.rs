@@ -216,12 +216,8 @@ mod tests {
 
     #[tokio::test]
     async fn sealed_files_are_left_out_and_named() {
-        let sealed = Entry::File {
-            digest: Digest::of("key"),
-            size: 3,
-            mode: Mode::from_bits(0o600),
-            content: Content::Sealed,
-        };
+        let sealed =
+            Entry::File { digest: Digest::of("key"), size: 3, mode: Mode::from_bits(0o600), content: Content::Sealed };
         let folder = tempfile::tempdir().unwrap();
         let tree = manifest(&[("d/.env", sealed.clone())]);
         let done = materialise(&Memory::default(), &tree, folder.path()).await.unwrap();

@@ -176,8 +176,10 @@ impl TryFrom<String> for RelPath {
 impl FromStr for RelPath {
     type Err = InvalidPath;
     fn from_str(text: &str) -> Result<Self, InvalidPath> {
-        let bytes = escape::decode(text)
-            .map_err(|e| InvalidPath { path: escape::encode(e.0.as_bytes()), reason: "it is not canonically escaped" })?;
+        let bytes = escape::decode(text).map_err(|e| InvalidPath {
+            path: escape::encode(e.0.as_bytes()),
+            reason: "it is not canonically escaped",
+        })?;
         Self::from_bytes(bytes)
     }
 }
@@ -214,8 +216,22 @@ mod tests {
         let deep = "d/".repeat(DEPTH_MAX) + "f";
         let long = "n".repeat(NAME_BYTES_MAX + 1);
         for bad in [
-            "", "/", "/a", "a/", "a//b", ".", "..", "a/..", "./a", "a/./b", ".git", ".git/config", "sub/.GIT/hooks/x",
-            "a\0b", &deep, &long,
+            "",
+            "/",
+            "/a",
+            "a/",
+            "a//b",
+            ".",
+            "..",
+            "a/..",
+            "./a",
+            "a/./b",
+            ".git",
+            ".git/config",
+            "sub/.GIT/hooks/x",
+            "a\0b",
+            &deep,
+            &long,
         ] {
             assert!(RelPath::from_bytes(bad).is_err(), "{bad:?}");
         }

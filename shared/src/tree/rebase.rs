@@ -74,10 +74,7 @@ impl Changeset {
 }
 
 /// Paths where one side leaves a file and the other something below it.
-fn nested(
-    ours: &[super::changeset::PathChange<'_>],
-    theirs: &[super::changeset::PathChange<'_>],
-) -> BTreeSet<RelPath> {
+fn nested(ours: &[super::changeset::PathChange<'_>], theirs: &[super::changeset::PathChange<'_>]) -> BTreeSet<RelPath> {
     let left = |side: &[super::changeset::PathChange<'_>]| -> BTreeSet<RelPath> {
         side.iter().filter(|change| change.new.is_some()).map(|change| change.path.clone()).collect()
     };

@@ -6,9 +6,29 @@
 
 /// Whole names, in lower case.
 const NAMES: [&str; 24] = [
-    ".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".htpasswd", ".git-credentials",
-    ".dockercfg", ".vault-token", ".s3cfg", ".boto", "credentials", "credentials.json", "credentials.toml",
-    "service-account.json", "secrets.json", "secrets.yaml", "secrets.yml", "secrets.toml", "id_rsa", "id_ed25519",
+    ".env",
+    ".envrc",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".htpasswd",
+    ".git-credentials",
+    ".dockercfg",
+    ".vault-token",
+    ".s3cfg",
+    ".boto",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
+    "service-account.json",
+    "secrets.json",
+    "secrets.yaml",
+    "secrets.yml",
+    "secrets.toml",
+    "id_rsa",
+    "id_ed25519",
     "id_ecdsa",
 ];
 

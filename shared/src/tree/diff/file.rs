@@ -38,9 +38,9 @@ pub(super) async fn piece(blobs: &dyn Blobs, change: &Change, limits: &Limits, d
         Ok(both) => both,
         Err(reason) => return unread(piece, reason),
     };
-    let (path, limits) = (change.path.clone(), limits.clone());
+    let (change, limits) = (change.clone(), limits.clone());
     let compared = move || {
-        write_lines(&mut piece, &path, &old, &new, &limits, deadline);
+        write_lines(&mut piece, &change, &old, &new, &limits, deadline);
         piece
     };
     tokio::task::spawn_blocking(compared).await.expect("comparing neither panics nor is aborted")
@@ -109,20 +109,22 @@ async fn content(
     })
 }
 
-fn write_lines(piece: &mut Piece, path: &RelPath, old: &[u8], new: &[u8], limits: &Limits, deadline: Instant) {
+fn write_lines(piece: &mut Piece, change: &Change, old: &[u8], new: &[u8], limits: &Limits, deadline: Instant) {
+    let path = &change.path;
     let (old_lines, new_lines) = (text::lines(old), text::lines(new));
     let ops = capture_diff_slices_deadline(Algorithm::Myers, &old_lines, &new_lines, Some(deadline));
     count(piece, path, &ops, &new_lines);
     let folded = names::is_generated(path.name());
     let mut out = Out { lines_max: if folded { limits.folded_lines } else { usize::MAX }, ..Out::new(limits) };
-    let shown_path = |exists: bool, side: &str| if exists { format!("{side}/{path}") } else { "/dev/null".to_owned() };
-    let name_old = shown_path(!old.is_empty() || !piece.heading.starts_with("# added"), "a");
-    let name_new = shown_path(!new.is_empty() || !piece.heading.starts_with("# deleted"), "b");
     for group in similar::group_diff_ops(ops, CONTEXT_LINES) {
         out.hunk(&group, &old_lines, &new_lines);
     }
     if !out.text.is_empty() {
-        piece.body = format!("--- {name_old}\n+++ {name_new}\n{}", out.text);
+        let name = |side: &str, entry: &Option<Entry>| match entry {
+            Some(_) => format!("{side}/{path}"),
+            None => "/dev/null".to_owned(),
+        };
+        piece.body = format!("--- {}\n+++ {}\n{}", name("a", &change.old), name("b", &change.new), out.text);
     }
     if out.left > 0 {
         let reason = if folded { Reason::Folded } else { Reason::FileLimit };

@@ -5,9 +5,27 @@
 //! the text for people: every file is hashed and part of the changeset.
 
 const LOCKS: [&str; 21] = [
-    "Cargo.lock", "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "deno.lock",
-    "poetry.lock", "Pipfile.lock", "uv.lock", "pdm.lock", "pixi.lock", "composer.lock", "Gemfile.lock", "go.sum",
-    "flake.lock", "mix.lock", "pubspec.lock", "gradle.lockfile", "packages.lock.json", "Podfile.lock",
+    "Cargo.lock",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "bun.lock",
+    "deno.lock",
+    "poetry.lock",
+    "Pipfile.lock",
+    "uv.lock",
+    "pdm.lock",
+    "pixi.lock",
+    "composer.lock",
+    "Gemfile.lock",
+    "go.sum",
+    "flake.lock",
+    "mix.lock",
+    "pubspec.lock",
+    "gradle.lockfile",
+    "packages.lock.json",
+    "Podfile.lock",
 ];
 
 const GENERATED_ENDINGS: [&str; 4] = [".min.js", ".min.css", ".js.map", ".css.map"];

@@ -1,0 +1,252 @@
+//! Events as people read them: a line, and lines below it.
+//!
+//! Made from the journal's record: what happened, and the task afterwards. It
+//! decides nothing, and nothing is read back from these texts.
+
+use checkrein_shared::api::{EventView, TaskState, Tone};
+use checkrein_shared::records::{Attempt, AttemptOutcome, Checkpoint, Judgement, Mismatch, Verdict};
+
+use crate::lifecycle::{EventKind, Outcome, State, Task};
+
+/// What a line says, how it is meant, and what stands below it.
+struct Line {
+    tone: Tone,
+    text: String,
+    details: Vec<String>,
+}
+
+impl Line {
+    fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self { tone, text: text.into(), details: Vec::new() }
+    }
+
+    fn with(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+}
+
+/// Makes the view of one event.
+pub(crate) fn event_view(version: u64, at: checkrein_shared::time::Timestamp, event: &EventKind, task: &Task) -> EventView {
+    let mut line = line(event, task);
+    line.details.extend(rulings(version, task));
+    line.details.extend(consequence(event, task));
+    EventView {
+        task_id: task.id.clone(),
+        version,
+        at,
+        kind: event.name().to_owned(),
+        text: line.text,
+        tone: line.tone,
+        details: line.details,
+        state: task_state(&task.state),
+        data: serde_json::to_value(event).unwrap_or_default(),
+    }
+}
+
+/// Makes the view of a task's first event.
+pub(crate) fn submitted_view(task: &Task) -> EventView {
+    EventView {
+        task_id: task.id.clone(),
+        version: 1,
+        at: task.created_at,
+        kind: "submitted".to_owned(),
+        text: format!("task `{}` ({}) submitted by {}", task.name, task.id, task.submitted_by),
+        tone: Tone::Info,
+        details: vec![
+            format!("objective: {}", task.spec.objective),
+            format!("workspace: {}", task.spec.workspace),
+            format!("policy: {} ({})", task.policy.name, task.policy.digest.short()),
+        ],
+        state: task_state(&task.state),
+        data: serde_json::Value::Null,
+    }
+}
+
+fn line(event: &EventKind, task: &Task) -> Line {
+    match event {
+        EventKind::LeaseTaken { worker, .. } => lease_taken(worker.as_str(), task),
+        EventKind::LeaseExpired { epoch } => Line::new(Tone::Bad, format!("attempt {epoch} was lost: its worker is gone")),
+        EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
+        EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint),
+        EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
+        EventKind::VerdictPublished { verdict, .. } => verdict_published(verdict, task),
+        EventKind::ReviewTimedOut { round } => Line::new(Tone::Bad, format!("review round {round} took too long")),
+        EventKind::TargetDrifted { paths, .. } => drifted(paths, task),
+        EventKind::Amended { by, .. } => Line::new(Tone::Info, format!("{by} amended the task")).with(stale(task)),
+        EventKind::Approved { by, note, .. } => Line::new(Tone::Good, format!("{by} approved")).with(note.clone()),
+        EventKind::Rejected { by, reason, .. } => Line::new(Tone::Bad, format!("{by} rejected: {reason}")),
+        EventKind::ChangesRequested { by, text, .. } => Line::new(Tone::Bad, format!("{by} asks for changes: {text}")),
+        EventKind::ItemClaimed { by } => Line::new(Tone::Info, format!("{by} claimed the question")),
+        EventKind::ItemExpired { .. } => Line::new(Tone::Bad, "the question expired: nobody answered in time"),
+        EventKind::RedeemRequested { request } => {
+            Line::new(Tone::Info, format!("grant {} is used: the target was measured once more", request.grant))
+        }
+        EventKind::EffectSettled { key, outcome } => {
+            Line::new(Tone::Info, format!("effect {} settled: {outcome:?}", key.short()))
+        }
+        EventKind::BudgetHit { budget } => Line::new(Tone::Bad, format!("budget used up: {budget}")),
+        EventKind::PauseRequested { by } => Line::new(Tone::Info, format!("{by} wants it paused")),
+        EventKind::ResumeRequested { by } => Line::new(Tone::Info, format!("{by} lets it go on")),
+        EventKind::TakeoverRequested { by, .. } => Line::new(Tone::Info, format!("{by} takes over")),
+        EventKind::HandedBack { by, note, .. } => Line::new(Tone::Info, format!("{by} hands it back")).with(note.clone()),
+        EventKind::CancelRequested { by } => Line::new(Tone::Info, format!("{by} wants it cancelled")),
+        EventKind::KeyCompromised { reviewer, since } => {
+            Line::new(Tone::Bad, format!("the key of {reviewer} is no longer trusted since {since}")).with(stale(task))
+        }
+        EventKind::FindingClosed { by, finding, reason } => {
+            Line::new(Tone::Info, format!("{by} closed finding {finding}: {reason}"))
+        }
+    }
+}
+
+fn lease_taken(worker: &str, task: &Task) -> Line {
+    let what = match &task.state {
+        State::Running { job, .. } => match job {
+            checkrein_shared::records::JobKind::Step { step, .. } => format!("step `{step}`"),
+            checkrein_shared::records::JobKind::Apply { changeset, .. } => format!("applying {}", changeset.id),
+            checkrein_shared::records::JobKind::Rebase => "putting the change on top of the target as it is now".into(),
+            checkrein_shared::records::JobKind::Evidence { step } => format!("gathering evidence for step `{step}`"),
+        },
+        _ => "a job".into(),
+    };
+    Line::new(Tone::Info, format!("{worker} starts {what} (attempt {})", task.epoch))
+}
+
+fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
+    let gate = if checkpoint.gate { ", waits for a decision" } else { "" };
+    let text = format!("checkpoint {} ({}){gate}", checkpoint.checkpoint_id, checkpoint.trigger.as_str());
+    let basis = |claim: &checkrein_shared::records::Claim| {
+        let word = match claim.basis {
+            checkrein_shared::records::Basis::Absent => "no evidence",
+            checkrein_shared::records::Basis::Inferred => "inferred",
+            checkrein_shared::records::Basis::SelfReported => "self-reported",
+            checkrein_shared::records::Basis::Verified => "verified",
+        };
+        format!("the agent claims: \"{}\" ({word})", claim.text)
+    };
+    let issue = |i: &checkrein_shared::records::IssueRef| format!("open: {}", i.text);
+    let claims: Vec<_> = checkpoint.summary.completed.iter().take(5).map(basis).collect();
+    Line::new(Tone::Info, text).with(claims).with(checkpoint.open_errors.iter().take(5).map(issue))
+}
+
+fn attempt_ended(attempt: &Attempt) -> Line {
+    match &attempt.outcome {
+        AttemptOutcome::StepDone { step, .. } => Line::new(Tone::Good, format!("step `{step}` done")),
+        AttemptOutcome::StepFailed { step, error, .. } => {
+            Line::new(Tone::Bad, format!("step `{step}` failed")).with([error.text.clone()])
+        }
+        AttemptOutcome::Applied { changeset, commit, .. } => {
+            let commit = commit.as_ref().map(|c| format!("commit {c}"));
+            Line::new(Tone::Good, format!("{} applied to the target", changeset.id)).with(commit)
+        }
+        AttemptOutcome::ApplyConflict { paths, .. } => {
+            Line::new(Tone::Bad, "the target changed at the last moment; nothing was applied").with(named(paths))
+        }
+        AttemptOutcome::RebaseOverlap { paths, .. } => {
+            Line::new(Tone::Bad, "target and task changed the same files").with(named(paths))
+        }
+        AttemptOutcome::Rebased { .. } => Line::new(Tone::Good, "the change stands on top of the target as it is now"),
+        AttemptOutcome::Released { reason, .. } => Line::new(Tone::Info, format!("given back for later: {reason}")),
+        AttemptOutcome::Stopped { .. } => Line::new(Tone::Info, "the worker stopped"),
+    }
+}
+
+fn verdict_published(verdict: &Verdict, task: &Task) -> Line {
+    let review = task.verdicts.iter().rev().find(|v| v.id == verdict.review_id);
+    let name = review.map_or("unknown", |v| v.review.as_str());
+    let (tone, word) = match verdict.verdict {
+        Judgement::Approved => (Tone::Good, "approved"),
+        Judgement::ChangesRequired => (Tone::Bad, "changes required"),
+        Judgement::Rejected => (Tone::Bad, "rejected"),
+        Judgement::Inconclusive => (Tone::Bad, "could not tell"),
+    };
+    let finding = |f: &checkrein_shared::records::Finding| {
+        format!("{} {}: {}", f.severity.as_str(), f.check, f.claim)
+    };
+    let verifier = |v: &checkrein_shared::records::VerifierOutcome| {
+        let outcome = if v.ok { "passed" } else { "failed" };
+        format!("verifier `{}` {outcome}, run by the reviewer", v.name)
+    };
+    Line::new(tone, format!("review `{name}`: {word}"))
+        .with(verdict.verifiers.iter().take(10).map(verifier))
+        .with(verdict.findings.iter().take(10).map(finding))
+        .with(verdict.missing_evidence.iter().take(10).map(|m| format!("missing evidence: {m}")))
+}
+
+fn drifted(paths: &[String], task: &Task) -> Line {
+    Line::new(Tone::Bad, "the target changed while this was going on").with(named(paths)).with(stale(task))
+}
+
+fn named(paths: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = paths.iter().take(10).map(|p| format!("changed: {p}")).collect();
+    if paths.len() > 10 {
+        lines.push(format!("and {} more", paths.len() - 10));
+    }
+    lines
+}
+
+/// The newest round's verdicts that are stale, with what changed.
+fn stale(task: &Task) -> Vec<String> {
+    let newest = task.verdicts.iter().filter(|v| v.round == task.round && !v.stale.is_empty());
+    newest.map(|v| format!("verdict of `{}` is stale: {}", v.review, changes(&v.stale))).collect()
+}
+
+fn changes(fields: &[Mismatch]) -> String {
+    let one = |m: &Mismatch| format!("{}: {} -> {}", m.field, shortened(&m.old), shortened(&m.new));
+    fields.iter().take(5).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A digest's first twelve digits; other values whole.
+fn shortened(value: &str) -> &str {
+    value.strip_prefix("sha256:").and_then(|hex| hex.get(..12)).unwrap_or(value)
+}
+
+/// What the rules decided because of this event.
+fn rulings(version: u64, task: &Task) -> Vec<String> {
+    let of_event = task.rulings.iter().filter(|r| r.version == version);
+    let line = |r: &crate::lifecycle::Ruling| {
+        let message = r.message.as_ref().map(|m| format!(" - {m}")).unwrap_or_default();
+        format!("rule `{}` ({}): {}{message}", r.rule, r.origin, r.action)
+    };
+    of_event.map(line).collect()
+}
+
+/// Where the task stands, where that is news.
+fn consequence(event: &EventKind, task: &Task) -> Option<String> {
+    match &task.state {
+        State::Queued { job: checkrein_shared::records::JobKind::Apply { grant, .. } }
+            if !matches!(event, EventKind::LeaseExpired { .. } | EventKind::DispatchTimedOut { .. }) =>
+        {
+            Some(format!("grant {grant} issued for exactly this change"))
+        }
+        State::Waiting { item } => Some(format!("waits for a person ({}): {}", item.level, item.reason)),
+        State::Held { by, folder, .. } => Some(format!("held by {by}; the files are in {folder}")),
+        State::Blocked { reason } => Some(format!("blocked: {reason}")),
+        State::Done { outcome } => Some(match outcome {
+            Outcome::Completed {} => "completed".into(),
+            Outcome::Failed { reason } => format!("failed: {reason}"),
+            Outcome::Cancelled { by } => format!("cancelled by {by}"),
+        }),
+        _ => None,
+    }
+}
+
+/// The state in a word for people's tools.
+pub(crate) fn task_state(state: &State) -> TaskState {
+    match state {
+        State::Queued { .. } => TaskState::Queued,
+        State::Running { .. } => TaskState::Running,
+        State::Reviewing { .. } => TaskState::Reviewing,
+        State::Waiting { .. } => TaskState::Waiting,
+        State::Held { .. } => TaskState::Held,
+        State::Paused { .. } => TaskState::Paused,
+        State::Blocked { .. } => TaskState::Blocked,
+        State::Cancelling { .. } => TaskState::Cancelling,
+        State::Done { outcome } => match outcome {
+            Outcome::Completed {} => TaskState::Completed,
+            Outcome::Failed { .. } => TaskState::Failed,
+            Outcome::Cancelled { .. } => TaskState::Cancelled,
+        },
+    }
+}

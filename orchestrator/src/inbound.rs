@@ -1,0 +1,258 @@
+//! What workers and reviewers send: checked at the edge, made into events, and
+//! acknowledged once the event is stored.
+
+use std::sync::Arc;
+
+use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
+use checkrein_shared::ids::MessageId;
+use checkrein_shared::json;
+use checkrein_shared::records::{
+    Attempt, CheckpointMessage, Role, VERDICT_PAYLOAD_TYPE, Verdict, VerdictMessage,
+};
+use checkrein_shared::signing::{Envelope, KeyRing};
+use checkrein_shared::time::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Leases;
+use crate::coordinator::Refusals;
+use crate::engine::{self, Engine, Handled};
+use crate::lifecycle::{EventKind, Reason, State};
+
+/// How long an unavailable store or blob is waited for before a message is tried again.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// Why a message was not turned into an event.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    /// It will never be usable.
+    #[error("{0}")]
+    ForGood(String),
+    /// It may be usable later.
+    #[error(transparent)]
+    ForNow(engine::Error),
+}
+
+impl From<engine::Error> for Refused {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::NoTask(_) | engine::Error::Illegal(_) => Self::ForGood(error.to_string()),
+            other => Self::ForNow(other),
+        }
+    }
+}
+
+/// Takes messages from workers and reviewers.
+pub(crate) struct Inbound {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) keys: Arc<KeyRing>,
+}
+
+impl Inbound {
+    /// Consumes a queue until shutdown.
+    pub(crate) async fn run(
+        &self,
+        bus: &dyn Bus,
+        queue: Queue,
+        shutdown: CancellationToken,
+    ) -> Result<(), ConsumeError> {
+        let mut consumer = bus.consume(&queue, 1).await?;
+        loop {
+            let delivery = tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                delivery = consumer.next() => delivery,
+            };
+            let Some(delivery) = delivery else { return Ok(()) };
+            self.settle(delivery, &shutdown).await;
+        }
+    }
+
+    async fn settle(&self, delivery: Delivery, shutdown: &CancellationToken) {
+        loop {
+            let message = &delivery.message;
+            let outcome = match message.queue {
+                Queue::InReviewer => self.verdict(message).await,
+                _ => self.from_worker(message).await,
+            };
+            let settled = match outcome {
+                Ok(()) => delivery.ack().await,
+                Err(Refused::ForGood(why)) => {
+                    tracing::warn!(message.id = %message.id, message.kind = %message.kind, why, "message refused");
+                    delivery.reject().await
+                }
+                Err(Refused::ForNow(error)) => {
+                    // Held, not given back: requeueing would burn the delivery limit while the store is away.
+                    tracing::warn!(message.id = %message.id, error = %crate::chain_of(&error), "message held");
+                    tokio::select! {
+                        () = shutdown.cancelled() => return,
+                        () = tokio::time::sleep(PAUSE) => continue,
+                    }
+                }
+            };
+            if let Err(error) = settled {
+                tracing::debug!(%error, "a message will be delivered again");
+            }
+            return;
+        }
+    }
+
+    async fn from_worker(&self, message: &Message) -> Result<(), Refused> {
+        match message.kind.as_str() {
+            "checkpoint" => self.checkpoint(message).await,
+            "attempt" => self.attempt(message).await,
+            other => Err(Refused::ForGood(format!("workers send no messages of kind `{other}`"))),
+        }
+    }
+
+    async fn checkpoint(&self, message: &Message) -> Result<(), Refused> {
+        let body: CheckpointMessage = read(message, "checkpoint message")?;
+        let checkpoint = match self.engine.loader().checkpoint(body.record).await {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => return Err(self.unreadable(&body, error)),
+        };
+        if checkpoint.task_id != body.task_id
+            || checkpoint.checkpoint_id != body.checkpoint_id
+            || checkpoint.epoch != body.epoch
+            || checkpoint.author.role != Role::Worker
+        {
+            return Err(Refused::ForGood("the message and its checkpoint do not belong together".into()));
+        }
+        if let Some(missing) = self.missing_blob(&checkpoint).await.map_err(Refused::ForNow)? {
+            let hash = checkpoint.integrity.checkpoint_hash;
+            self.refusals.add(body.checkpoint_id, hash, format!("the blob {missing} that it names is not stored"));
+            return Ok(());
+        }
+        let event = EventKind::CheckpointWritten {
+            checkpoint: Box::new(checkpoint.as_ref().clone()),
+            record: body.record,
+            completes: body.completes,
+        };
+        let handled = self.engine.handle(&body.task_id, event, Some(message.id.clone())).await?;
+        if let Handled::Ignored(reason, _) = &handled
+            && *reason != Reason::Duplicate
+        {
+            let hash = checkpoint.integrity.checkpoint_hash;
+            self.refusals.add(body.checkpoint_id, hash, format!("{reason:?}"));
+        }
+        self.release(&handled, body.epoch);
+        Ok(())
+    }
+
+    /// A checkpoint whose record can't be read: damage is final, an unreachable store is not.
+    fn unreadable(&self, body: &CheckpointMessage, error: crate::inputs::Error) -> Refused {
+        match error {
+            crate::inputs::Error::Record { .. } => Refused::ForGood(format!(
+                "checkpoint `{}` is refused: {}",
+                body.checkpoint_id,
+                crate::chain_of(&error)
+            )),
+            error @ crate::inputs::Error::Blob { .. } => Refused::ForNow(error.into()),
+        }
+    }
+
+    /// The first blob that a checkpoint names and that is not there.
+    async fn missing_blob(
+        &self,
+        checkpoint: &checkrein_shared::records::Checkpoint,
+    ) -> Result<Option<checkrein_shared::digest::Digest>, engine::Error> {
+        let mut named = vec![
+            checkpoint.workspace.base,
+            checkpoint.workspace.tree,
+            checkpoint.changesets.proposed.hash,
+            checkpoint.evidence.index,
+        ];
+        named.extend(checkpoint.resume.run_state);
+        for digest in named {
+            if self.engine.blobs().size(digest).await?.is_none() {
+                return Ok(Some(digest));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn attempt(&self, message: &Message) -> Result<(), Refused> {
+        let attempt: Attempt = read(message, "attempt")?;
+        let (task, epoch) = (attempt.task_id.clone(), attempt.epoch);
+        let event = EventKind::AttemptEnded { attempt: Box::new(attempt) };
+        let handled = self.engine.handle(&task, event, Some(message.id.clone())).await?;
+        self.release(&handled, epoch);
+        Ok(())
+    }
+
+    /// Ends a lease whose attempt is over.
+    fn release(&self, handled: &Handled, epoch: u64) {
+        let task = handled.task();
+        let running = matches!(task.state, State::Running { .. } | State::Cancelling { .. }) && task.epoch == epoch;
+        if !running {
+            self.leases.drop_lease(&task.id, epoch);
+        }
+    }
+
+    async fn verdict(&self, message: &Message) -> Result<(), Refused> {
+        if message.kind != "verdict" {
+            return Err(Refused::ForGood(format!("reviewers send no messages of kind `{}`", message.kind)));
+        }
+        let body: VerdictMessage = read(message, "verdict message")?;
+        let envelope: Envelope = match self.engine.loader().record("envelope", body.envelope).await {
+            Ok(envelope) => envelope,
+            Err(error @ crate::inputs::Error::Record { .. }) => {
+                return Err(Refused::ForGood(crate::chain_of(&error)));
+            }
+            Err(error) => return Err(Refused::ForNow(error.into())),
+        };
+        let verdict = self.verified(&envelope).map_err(Refused::ForGood)?;
+        if verdict.review_id != body.review_id || verdict.bindings.task_id != body.task_id {
+            return Err(Refused::ForGood("the message and its verdict do not belong together".into()));
+        }
+        let event = EventKind::VerdictPublished { verdict: Box::new(verdict), envelope: body.envelope };
+        self.engine.handle(&body.task_id, event, Some(message.id.clone())).await?;
+        Ok(())
+    }
+
+    /// The verdict inside an envelope, if a reviewer that is trusted now signed it.
+    fn verified(&self, envelope: &Envelope) -> Result<Verdict, String> {
+        let now = Timestamp::now();
+        let verified = self.keys.verify(envelope, VERDICT_PAYLOAD_TYPE, Role::Reviewer, now).map_err(|e| crate::chain_of(&e))?;
+        let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;
+        if verdict.reviewer.identity != verified.instance {
+            return Err(format!(
+                "the verdict says that `{}` judged, but the key is `{}`'s",
+                verdict.reviewer.identity, verified.instance
+            ));
+        }
+        if verdict.checkpoint_id != verdict.bindings.checkpoint_id
+            || verdict.checkpoint_hash != verdict.bindings.checkpoint_hash
+        {
+            return Err("the verdict names one checkpoint and is bound to another".into());
+        }
+        Ok(verdict)
+    }
+}
+
+fn read<T: serde::de::DeserializeOwned>(message: &Message, what: &'static str) -> Result<T, Refused> {
+    message.parse(what).map_err(|e| Refused::ForGood(crate::chain_of(&e)))
+}
+
+/// Consumes what nobody could handle: it is logged, and kept out of the way.
+pub(crate) async fn bury_the_dead(bus: &dyn Bus, shutdown: CancellationToken) -> Result<(), ConsumeError> {
+    let mut consumer = bus.consume(&Queue::Dead, 1).await?;
+    loop {
+        let delivery = tokio::select! {
+            () = shutdown.cancelled() => return Ok(()),
+            delivery = consumer.next() => delivery,
+        };
+        let Some(delivery) = delivery else { return Ok(()) };
+        let id: &MessageId = &delivery.message.id;
+        tracing::error!(
+            message.id = %id,
+            message.kind = %delivery.message.kind,
+            task.id = %delivery.message.task,
+            death = ?delivery.death,
+            "a message could not be handled by anybody"
+        );
+        if let Err(error) = delivery.ack().await {
+            tracing::debug!(%error, "a dead message will be delivered again");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What the core needs besides the task, loaded from blobs by digest and kept
+//! in small caches: blobs never change, so a cache can't be wrong.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use checkrein_shared::blob::{self, Blobs};
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::InstanceId;
+use checkrein_shared::json;
+use checkrein_shared::policy::{CompiledPolicy, ResolvedPolicy};
+use checkrein_shared::records::Checkpoint;
+use checkrein_shared::tree::Changeset;
+use checkrein_shared::tree::diff;
+
+use crate::lifecycle::{Change, Context, EventKind, Task};
+
+/// The largest record that is read from a blob: 8 MiB.
+pub(crate) const RECORD_BYTES_MAX: u64 = 8 << 20;
+
+/// How many records of each kind are kept.
+const CACHED_MAX: usize = 64;
+
+/// The most paths of a changeset that expressions see.
+const PATHS_MAX: usize = 10_000;
+
+/// Why an input could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The blob is missing or damaged.
+    #[error("can't read the {what}")]
+    Blob {
+        /// The record that was expected.
+        what: &'static str,
+        /// The cause.
+        source: blob::Error,
+    },
+    /// The blob is no such record.
+    #[error("the {what} in blob {digest} can't be used: {why}")]
+    Record {
+        /// The record that was expected.
+        what: &'static str,
+        /// The blob.
+        digest: Digest,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Everything that one decision may look at.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    policy: Arc<CompiledPolicy>,
+    head: Option<Arc<Checkpoint>>,
+    change: Arc<Change>,
+    unaffected: BTreeSet<String>,
+}
+
+impl Inputs {
+    pub(crate) fn context<'a>(&'a self, orchestrator: &'a InstanceId, version: u64) -> Context<'a> {
+        Context {
+            policy: &self.policy,
+            head: self.head.as_deref(),
+            change: &self.change,
+            unaffected: &self.unaffected,
+            orchestrator,
+            version,
+        }
+    }
+}
+
+/// Loads and keeps records.
+pub(crate) struct Loader {
+    blobs: Arc<dyn Blobs>,
+    policies: Cache<CompiledPolicy>,
+    checkpoints: Cache<Checkpoint>,
+    changes: Cache<Change>,
+}
+
+impl Loader {
+    pub(crate) fn new(blobs: Arc<dyn Blobs>) -> Self {
+        Self { blobs, policies: Cache::new(), checkpoints: Cache::new(), changes: Cache::new() }
+    }
+
+    /// Loads what a decision about `event` needs.
+    pub(crate) async fn inputs(&self, task: &Task, event: &EventKind) -> Result<Inputs, Error> {
+        let head = match &task.head {
+            Some(head) => Some(self.checkpoint(head.record).await?),
+            None => None,
+        };
+        let newest = match event {
+            EventKind::CheckpointWritten { checkpoint, .. } => Some(checkpoint.as_ref()),
+            _ => head.as_deref(),
+        };
+        let change = match newest {
+            Some(checkpoint) => self.change(checkpoint.changesets.proposed.hash).await?,
+            None => Arc::new(Change::default()),
+        };
+        let policy = self.policy(task.policy.digest).await?;
+        let unaffected = match event {
+            EventKind::CheckpointWritten { checkpoint, .. } if checkpoint.gate => {
+                crate::inherit::unaffected(self.blobs.as_ref(), task, checkpoint, &policy).await
+            }
+            _ => BTreeSet::new(),
+        };
+        Ok(Inputs { policy, head, change, unaffected })
+    }
+
+    /// The policy that a task pins, compiled.
+    pub(crate) async fn policy(&self, digest: Digest) -> Result<Arc<CompiledPolicy>, Error> {
+        let what = "policy";
+        if let Some(policy) = self.policies.get(digest) {
+            return Ok(policy);
+        }
+        let resolved: ResolvedPolicy = self.record(what, digest).await?;
+        let compiled = resolved.compile().map_err(|e| Error::Record { what, digest, why: e.to_string() })?;
+        Ok(self.policies.put(digest, compiled))
+    }
+
+    /// A checkpoint of the chain, checked against its own hash.
+    pub(crate) async fn checkpoint(&self, digest: Digest) -> Result<Arc<Checkpoint>, Error> {
+        let what = "checkpoint";
+        if let Some(checkpoint) = self.checkpoints.get(digest) {
+            return Ok(checkpoint);
+        }
+        let checkpoint: Checkpoint = self.record(what, digest).await?;
+        checkpoint.check_hash().map_err(|e| Error::Record { what, digest, why: e.to_string() })?;
+        Ok(self.checkpoints.put(digest, checkpoint))
+    }
+
+    /// A changeset.
+    pub(crate) async fn changeset(&self, digest: Digest) -> Result<Changeset, Error> {
+        self.record("changeset", digest).await
+    }
+
+    async fn change(&self, digest: Digest) -> Result<Arc<Change>, Error> {
+        if let Some(change) = self.changes.get(digest) {
+            return Ok(change);
+        }
+        let changeset = self.changeset(digest).await?;
+        // Counted from the content itself, never taken from what a worker says about it.
+        let rendered = diff::render(self.blobs.as_ref(), &changeset, &diff::Limits::default()).await;
+        let paths: Vec<String> = changeset.touched().into_iter().take(PATHS_MAX).map(ToString::to_string).collect();
+        let lines = rendered.stats.lines_added.saturating_add(rendered.stats.lines_removed);
+        let change = Change { files: changeset.changes().len() as u64, lines, paths };
+        Ok(self.changes.put(digest, change))
+    }
+
+    /// A record from a blob.
+    pub(crate) async fn record<T: serde::de::DeserializeOwned>(
+        &self,
+        what: &'static str,
+        digest: Digest,
+    ) -> Result<T, Error> {
+        let bytes =
+            self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
+        json::parse_as(what, &bytes).map_err(|e| Error::Record { what, digest, why: crate::chain_of(&e) })
+    }
+}
+
+/// The newest few values by digest.
+struct Cache<T> {
+    inner: Mutex<(BTreeMap<Digest, Arc<T>>, VecDeque<Digest>)>,
+}
+
+impl<T> Cache<T> {
+    fn new() -> Self {
+        Self { inner: Mutex::new((BTreeMap::new(), VecDeque::new())) }
+    }
+
+    fn get(&self, digest: Digest) -> Option<Arc<T>> {
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.get(&digest).cloned()
+    }
+
+    fn put(&self, digest: Digest, value: T) -> Arc<T> {
+        let value = Arc::new(value);
+        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if inner.0.insert(digest, value.clone()).is_none() {
+            inner.1.push_back(digest);
+        }
+        while inner.1.len() > CACHED_MAX {
+            if let Some(oldest) = inner.1.pop_front() {
+                inner.0.remove(&oldest);
+            }
+        }
+        value
+    }
+}
