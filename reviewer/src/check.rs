@@ -1,77 +1,12 @@
-//! The names of the built-in checks, how a policy switches them, and what one of
-//! them raises. The checks themselves are in [`crate::checks`].
+//! What a built-in check raises. Their names, and how a policy switches them, are
+//! the policy's words; the checks themselves are in [`crate::checks`].
 
+pub(crate) use checkrein_shared::policy::{CheckMode as Level, CheckName as Check};
 use checkrein_shared::records::{Severity, SourceRef};
 
-macro_rules! checks {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// A built-in check.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Check {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Check {
-            /// Every check, in the order in which they run.
-            pub const ALL: &'static [Self] = &[$(Self::$name),*];
-
-            /// The name as policies and findings write it.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-
-            /// The check with this name.
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|check| check.as_str() == text)
-            }
-        }
-    };
-}
-
-checks! {
-    /// The checkpoint's hash, its place in the chain, and the blobs that it names.
-    Integrity = "integrity",
-    /// What the review was asked about is still what counts.
-    Currency = "currency",
-    /// Evidence for every completed step.
-    StepEvidence = "step_evidence",
-    /// Every claim names evidence that exists.
-    ClaimRefs = "claim_refs",
-    /// No claim is contradicted by its own evidence.
-    ClaimContradicted = "claim_contradicted",
-    /// The recorded changeset is the difference of the two trees.
-    ChangesetComplete = "changeset_complete",
-    /// Objective, specification and constraints are those in force.
-    Objective = "objective",
-    /// The remaining plan can be carried out.
-    Plan = "plan",
-    /// The policy's verifiers pass, run by the reviewer.
-    Verifiers = "verifiers",
-    /// No verifier fails that passed before.
-    Regression = "regression",
-    /// Tests were not made weaker.
-    WeakenedTests = "weakened_tests",
-    /// No secrets in added lines.
-    Secrets = "secrets",
-    /// No bidirectional or invisible characters in added lines and file names.
-    Invisible = "invisible",
-    /// No change to what decides about changes.
-    PolicyOrCi = "policy_or_ci",
-    /// The change is small enough to be reviewed.
-    Size = "size",
-    /// Protected paths are untouched.
-    Protected = "protected",
-}
-
-/// What a policy does with what a check raises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// The check does not run.
-    Off,
-    /// It is recorded and does not stand in the way.
-    Warn,
-    /// It stands in the way of an approval.
-    Block,
+/// The check with this name.
+pub(crate) fn parse(name: &str) -> Option<Check> {
+    Check::ALL.iter().copied().find(|check| check.as_str() == name)
 }
 
 /// What a check raises, before its refs are checked and before it becomes a finding.

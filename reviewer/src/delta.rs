@@ -95,19 +95,24 @@ mod tests {
 
     use super::*;
 
-    fn delta(old: &str, new: &str) -> (Vec<(u64, String)>, Vec<(u64, String)>) {
+    fn delta(old: &str, new: &str) -> String {
         let delta = Delta::between("f".parse().unwrap(), old.as_bytes(), Some(new.as_bytes()));
-        let plain = |lines: Vec<Line>| lines.into_iter().map(|l| (l.number, l.text)).collect();
-        (plain(delta.added), plain(delta.removed))
+        let shown = |sign: char, lines: Vec<Line>| lines.into_iter().map(move |l| format!("{sign}{}:{} ", l.number, l.text));
+        shown('+', delta.added).chain(shown('-', delta.removed)).collect()
     }
 
     #[test]
     fn added_and_removed_lines_carry_the_numbers_of_their_own_version() {
-        assert_eq!(delta("a\nb\nc\n", "a\nx\nc\nb\n"), (vec![(2, "x".into())], vec![]));
-        assert_eq!(delta("a\n", ""), (vec![], vec![(1, "a".into())]));
-        assert_eq!(delta("", "a"), (vec![(1, "a".into())], vec![]));
-        assert_eq!(delta("x\nx\n", "x\r\nx\r\nx\r\n"), (vec![(3, "x".into())], vec![]));
-        assert_eq!(delta("", "\n"), (vec![(1, String::new())], vec![]));
+        for (old, new, expected) in [
+            ("a\nb\nc\n", "a\nx\nc\nb\n", "+2:x "),
+            ("a\n", "", "-1:a "),
+            ("", "a", "+1:a "),
+            ("x\nx\n", "x\r\nx\r\nx\r\n", "+3:x "),
+            ("", "\n", "+1: "),
+            ("a\n", "b\n", "+1:b -1:a "),
+        ] {
+            assert_eq!(delta(old, new), expected, "{old:?} {new:?}");
+        }
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use checkrein_shared::ids::FindingId;
 use checkrein_shared::json;
 use checkrein_shared::records::{Finding, FindingStatus, SourceRef};
+use checkrein_shared::tree::RelPath;
 
-use crate::check::{Check, Level, Raised, field, whole_file};
+use crate::check::{self, Check, Level, Raised, field, whole_file};
 use crate::subject::Subject;
 use crate::verifiers::PREFIX;
 
@@ -47,7 +48,7 @@ fn name(check: Check, place: &str) -> FindingId {
 
 /// Findings without a history, for a review that ended early.
 pub(crate) fn first_time(raised: Vec<Raised>, level: Level) -> Vec<Settled> {
-    merge(raised.into_iter().map(|r| (r.at_most.min(level), r))).into_iter().map(|(_, settled)| settled).collect()
+    merge(raised.into_iter().map(|r| (r.at_most.min(level), r))).into_values().collect()
 }
 
 /// Findings with their history, those that are closed included.
@@ -56,7 +57,7 @@ pub(crate) fn settle(subject: &Subject, raised: Vec<Raised>) -> Vec<Settled> {
     let leveled = raised.into_iter().map(|r| (level(&r), r)).filter(|(level, _)| *level != Level::Off);
     let mut found = merge(leveled);
     for open in &subject.open {
-        let Some(check) = Check::parse(&open.check) else { continue };
+        let Some(check) = check::parse(&open.check) else { continue };
         let place = place(&open.source_refs);
         match found.get_mut(&(check, place.clone())) {
             Some(settled) => {
@@ -130,7 +131,7 @@ fn proof_of_repair(subject: &Subject, check: Check, place: &str) -> Option<Vec<S
         return run.attempts.last().map(|attempt| vec![SourceRef::Evidence(attempt.test.clone())]);
     }
     if let Some(path) = place.strip_prefix("file:")
-        && path.parse().is_ok_and(|path| subject.has_file(&path))
+        && path.parse().is_ok_and(|path: RelPath| subject.has_file(&path))
     {
         return Some(vec![whole_file(path), field("workspace/tree")]);
     }
@@ -141,7 +142,7 @@ fn proof_of_repair(subject: &Subject, check: Check, place: &str) -> Option<Vec<S
 fn was_accepted(subject: &Subject, settled: &Settled) -> bool {
     let by_content =
         matches!(settled.check, Check::Secrets | Check::Invisible | Check::WeakenedTests | Check::PolicyOrCi | Check::Protected);
-    let path = match settled.finding.source_refs.first() {
+    let path: Option<RelPath> = match settled.finding.source_refs.first() {
         Some(SourceRef::File { path, .. }) => path.parse().ok(),
         _ => None,
     };

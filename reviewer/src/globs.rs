@@ -18,7 +18,7 @@ impl Globs {
         let mut written = Vec::new();
         for pattern in patterns {
             let pattern = pattern.as_ref();
-            builder.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
+            builder.add(GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build()?);
             written.push(pattern.to_owned());
         }
         Ok(Self { written, set: builder.build()? })
@@ -37,11 +37,6 @@ impl Globs {
     /// The patterns as written.
     pub(crate) fn written(&self) -> &[String] {
         &self.written
-    }
-
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.written.is_empty()
     }
 }
 

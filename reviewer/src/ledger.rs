@@ -19,6 +19,16 @@ impl<'a> Ledger<'a> {
         Self { blobs, fetched: Mutex::default() }
     }
 
+    /// The store itself, for what is read in bulk and listed by its root alone.
+    pub(crate) fn unlisted(&self) -> &'a dyn Blobs {
+        self.blobs
+    }
+
+    /// Notes a root whose whole tree was read.
+    pub(crate) fn note(&self, root: Digest) {
+        self.fetched.lock().unwrap_or_else(PoisonError::into_inner).insert(root);
+    }
+
     /// What was read whole, with the right digest.
     pub(crate) fn fetched(&self) -> BTreeSet<Digest> {
         self.fetched.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -234,10 +234,10 @@ async fn answer(shared: Arc<Shared>, request: ReviewRequest, count: u32) -> Resu
     };
     let verdict = match pipeline::review(&context, &request).await {
         Err(error) if count >= PATIENCE && !matches!(error, Error::Interrupted) => {
-            pipeline::give_up(&context, &request, &error)
+            Ok(pipeline::give_up(&context, &request, &error))
         }
-        other => other?,
-    };
+        other => other,
+    }?;
     tracing::info!(review.id = %request.review_id, verdict = verdict.verdict.as_str(), "review is done");
     let envelope = pipeline::sign(&verdict, &shared.key)?;
     pipeline::publish(shared.blobs.as_ref(), shared.bus.as_ref(), &request, &envelope).await

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{
-    Checkpoint, Evidence, EvidenceRef, Finding, Plan, ReviewRequest, SourceRef, TaskSpec, TestRun,
+    Checkpoint, Evidence, EvidenceRef, Finding, Plan, SourceRef, TaskSpec, TestRun,
 };
 use checkrein_shared::tree::{Changeset, Manifest, RelPath};
 
@@ -19,7 +19,6 @@ use crate::verifiers::VerifierRun;
 /// The input of the checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
-    pub(crate) request: ReviewRequest,
     pub(crate) checkpoint: Checkpoint,
     /// The tree of the last accepted checkpoint.
     pub(crate) accepted_tree: Option<Manifest>,

@@ -183,7 +183,6 @@ impl Sample {
         let spec = self.spec();
         let checkpoint = self.checkpoint(&spec, &base, &tree, &changeset);
         Subject {
-            request: request(&checkpoint),
             accepted_tree: None,
             settings: settings(self.runs.iter().map(|(name, _)| name.as_str())),
             open: Vec::new(),
@@ -293,10 +292,8 @@ fn settings<'a>(verifiers: impl Iterator<Item = &'a str>) -> Settings {
         carry: Vec::new(),
         from_base: Globs::known(&["test.sh", "check.sh"]),
     };
-    Settings {
-        verifiers: verifiers.map(|name| (name.to_owned(), verifier(name))).collect(),
-        ..Settings::everything_blocks()
-    }
+    let verifiers: BTreeMap<String, Verifier> = verifiers.map(|name| (name.to_owned(), verifier(name))).collect();
+    Settings { named: verifiers.keys().cloned().collect(), verifiers, ..Settings::everything_blocks() }
 }
 
 /// What a verifier did that passed at once, or failed.

@@ -37,13 +37,12 @@ pub(super) fn size(subject: &Subject) -> Vec<Raised> {
     let mut raised = Vec::new();
     let files = subject.changeset.changes().len() as u64;
     let lines: u64 = subject.deltas.iter().map(|delta| delta.line_count()).sum();
-    for (what, found, limit) in
-        [("files", files, subject.settings.files_max), ("lines", lines, subject.settings.lines_max)]
-    {
-        if let Some(limit) = limit.filter(|limit| found > *limit) {
+    let (files_max, lines_max) = subject.settings.size_limits();
+    for (what, found, limit) in [("files", files, files_max), ("lines", lines, lines_max)] {
+        if found > limit {
             let claim = format!("the change touches {found} {what}; the policy's limit is {limit}");
             raised.push(
-                Raised::new(Check::Size, Severity::Medium, claim, vec![field("changesets/proposed/hash")])
+                Raised::new(Check::Size, Severity::Medium, claim, vec![field(format!("changesets/proposed/{}", if what == "files" { "id" } else { "hash" }))])
                     .act(format!("Make the change smaller: at most {limit} {what} at a time.")),
             );
         }
@@ -56,7 +55,7 @@ pub(super) fn size(subject: &Subject) -> Vec<Raised> {
             unread().count(),
             quote::list(named)
         );
-        let place = vec![field("changesets/proposed/id")];
+        let place = vec![field("changesets")];
         raised.push(Raised::new(Check::Size, Severity::Low, claim, place).only_warn());
     }
     raised
@@ -93,8 +92,7 @@ mod tests {
     fn limits_count_files_and_lines_and_may_be_reached() {
         let mut subject = Sample::new().base("a", "1\n2\n").tree("a", "1\n3\n").tree("b", "x\n").subject();
         for (files, lines, expected) in [(2, 3, 0), (1, 3, 1), (2, 2, 1), (1, 1, 2)] {
-            subject.settings.files_max = Some(files);
-            subject.settings.lines_max = Some(lines);
+            subject.settings.set_size(files, lines);
             assert_eq!(size(&subject).len(), expected, "{files} {lines}");
         }
     }

@@ -57,21 +57,21 @@ mod tests {
     use checkrein_shared::digest::Digest;
 
     use super::*;
-    use crate::testing::Sample;
+    use crate::testing::{Sample, request};
 
     #[test]
     fn only_equal_bindings_are_current() {
-        let subject = Sample::new().subject();
-        let bindings = subject.checkpoint.bindings();
-        assert_eq!(faults(&subject.request, &bindings, Some(&bindings)), Vec::<String>::new());
-        assert!(faults(&subject.request, &bindings, None)[0].contains("no verdict is asked for"));
+        let checkpoint = Sample::new().subject().checkpoint;
+        let (asked, bindings) = (request(&checkpoint), checkpoint.bindings());
+        assert_eq!(faults(&asked, &bindings, Some(&bindings)), Vec::<String>::new());
+        assert!(faults(&asked, &bindings, None)[0].contains("no verdict is asked for"));
 
         let drifted = Bindings { base: Digest::of("the target has changed"), ..bindings.clone() };
-        let found = faults(&subject.request, &bindings, Some(&drifted));
+        let found = faults(&asked, &bindings, Some(&drifted));
         let expected = format!("stale: base {} -> {}", bindings.base, drifted.base);
         assert_eq!(found, [expected]);
 
         let other = Bindings { epoch: 2, ..bindings.clone() };
-        assert_eq!(faults(&subject.request, &other, Some(&bindings)).len(), 1);
+        assert_eq!(faults(&asked, &other, Some(&bindings)).len(), 1);
     }
 }

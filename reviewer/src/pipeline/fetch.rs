@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::ReviewRequest;
 use checkrein_shared::tree::{Changeset, Manifest, RelPath, node};
@@ -15,6 +14,7 @@ use super::load::Loaded;
 use super::reading::{CHANGESET_BYTES_MAX, Reading};
 use super::risks::Risks;
 use crate::error::Stop;
+use crate::ledger::Ledger;
 use crate::subject::Subject;
 
 /// What was fetched, and what had to be.
@@ -26,7 +26,7 @@ pub(super) struct Fetched {
 
 /// Fetches both trees, the changeset, every changed file, the test runs, and the kinds that the policy names.
 pub(super) async fn fetch(
-    blobs: &dyn Blobs,
+    ledger: &Ledger<'_>,
     request: &ReviewRequest,
     loaded: Loaded,
     risks: Risks,
@@ -34,16 +34,17 @@ pub(super) async fn fetch(
 ) -> Result<Fetched, Stop> {
     let Loaded { checkpoint, accepted, settings } = loaded;
     let Risks { spec, open } = risks;
-    let base = load_tree(blobs, checkpoint.workspace.base, "the base").await?;
-    let tree = load_tree(blobs, checkpoint.workspace.tree, "the tree").await?;
+    let base = load_tree(ledger, checkpoint.workspace.base, "the base").await?;
+    let tree = load_tree(ledger, checkpoint.workspace.tree, "the tree").await?;
     let accepted_tree = match &accepted {
-        Some(accepted) => Some(load_tree(blobs, accepted.workspace.tree, "the accepted tree").await?),
+        Some(accepted) => Some(load_tree(ledger, accepted.workspace.tree, "the accepted tree").await?),
         None => None,
     };
     let changeset = Changeset::between(&base, &tree);
 
-    let records = [request.checkpoint.record, request.policy, request.spec, request.open_findings];
-    let mut reading = Reading::new(blobs, records.into_iter().chain(index.indexes), index.missing);
+    let own = &checkpoint.workspace;
+    let records = [request.checkpoint.record, request.policy, request.spec, request.open_findings, own.base, own.tree];
+    let mut reading = Reading::new(ledger, records.into_iter().chain(index.indexes), index.missing);
     let recorded = reading.read(checkpoint.changesets.proposed.hash, CHANGESET_BYTES_MAX, "the changeset").await?;
     let deltas = reading.deltas(&changeset).await?;
     let tests = reading.tests(&index.evidence).await?;
@@ -54,7 +55,6 @@ pub(super) async fn fetch(
 
     let accepted_paths = accepted_tree.as_ref().map(|old| unchanged(&changeset, old, &tree)).unwrap_or_default();
     let subject = Subject {
-        request: request.clone(),
         recorded: recorded.map(Digest::of),
         evidence: index.evidence,
         runs: Vec::new(),
@@ -75,11 +75,14 @@ pub(super) async fn fetch(
     Ok(Fetched { subject, required, missing })
 }
 
-async fn load_tree(blobs: &dyn Blobs, root: Digest, what: &str) -> Result<Manifest, Stop> {
-    node::load_tree(blobs, root).await.map_err(|error| match error {
+/// Loads a tree. The verdict lists its root and not each of its directories.
+async fn load_tree(ledger: &Ledger<'_>, root: Digest, what: &str) -> Result<Manifest, Stop> {
+    let loaded = node::load_tree(ledger.unlisted(), root).await.map_err(|error| match error {
         node::Error::Blob { source, .. } => Stop::of_blob(what, source),
         other => Stop::unclear(format!("{what} can't be read: {other}")),
-    })
+    })?;
+    ledger.note(root);
+    Ok(loaded)
 }
 
 /// Changed paths that stand now as they were accepted.

@@ -19,6 +19,9 @@ const ARTIFACT_BYTES_MAX: u64 = 64 << 20;
 /// The largest changeset record that is read.
 pub(super) const CHANGESET_BYTES_MAX: u64 = 512 << 20;
 
+/// The most changed files that are read: a verdict lists the digest of each.
+const FILES_MAX: usize = 10_000;
+
 /// The most test runs and applied changesets that are read.
 const RECORDS_MAX: usize = 2_000;
 
@@ -30,12 +33,13 @@ pub(super) struct Reading<'a> {
     required: BTreeSet<Digest>,
     missing: Vec<String>,
     kept_bytes: usize,
+    files: usize,
 }
 
 impl<'a> Reading<'a> {
     /// Starts with what was read, or missed, by earlier stages.
     pub(super) fn new(blobs: &'a dyn Blobs, read: impl Iterator<Item = Digest>, missing: Vec<String>) -> Self {
-        Self { blobs, required: read.collect(), missing, kept_bytes: 0 }
+        Self { blobs, required: read.collect(), missing, kept_bytes: 0, files: 0 }
     }
 
     /// What had to be read, and what could not.
@@ -102,8 +106,11 @@ impl<'a> Reading<'a> {
         let why = match (entry.blob(), entry.size()) {
             (None, size) => format!("its {size} bytes are not in the blob store"),
             (_, size) if size > FILE_BYTES_MAX => format!("it has {size} bytes, more than {FILE_BYTES_MAX}"),
-            _ if self.kept_bytes > KEPT_BYTES_MAX => "the change as a whole is too large".to_owned(),
+            _ if self.kept_bytes > KEPT_BYTES_MAX || self.files >= FILES_MAX => {
+                return Ok(Err(self.beyond()));
+            }
             (Some(digest), _) => {
+                self.files += 1;
                 let read = self.read(digest, FILE_BYTES_MAX, &format!("the content of `{path}`")).await?;
                 return Ok(read.ok_or_else(|| "it is missing or damaged in the blob store".to_owned()));
             }
@@ -112,6 +119,15 @@ impl<'a> Reading<'a> {
         self.required.insert(entry.content_digest());
         self.missing.push(format!("the content of `{path}` was not read: {why}"));
         Ok(Err(why))
+    }
+
+    /// One word for all files beyond the limits: a list of them could itself be too large.
+    fn beyond(&mut self) -> String {
+        let why = "the change as a whole is too large to be read".to_owned();
+        if !self.missing.contains(&why) {
+            self.missing.push(why.clone());
+        }
+        why
     }
 
     /// Reads the outcomes of the worker's test runs.

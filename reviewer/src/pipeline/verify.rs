@@ -63,10 +63,9 @@ pub(super) async fn run(
     Ok(Verified { fetched, evidence })
 }
 
-/// The verifiers that the review names, or every one; and those that the steps at hand ask for.
+/// The verifiers that the review runs, and those that the steps at hand ask for.
 fn wanted(subject: &Subject) -> BTreeSet<String> {
-    let settings = &subject.settings;
-    let mut names = settings.named.clone().unwrap_or_else(|| settings.verifiers.keys().cloned().collect());
+    let mut names = subject.settings.named.clone();
     let progress = &subject.checkpoint.plan;
     let steps = progress.completed_step_ids.iter().chain(&progress.current_step_id);
     let steps = steps.filter_map(|id| subject.plan.as_ref()?.step(id));
@@ -104,7 +103,7 @@ mod tests {
         let names = |subject: &Subject| wanted(subject).into_iter().collect::<Vec<_>>().join(" ");
         let mut subject = sample.completed("one").subject();
         assert_eq!(names(&subject), "lint unit");
-        subject.settings.named = Some(["lint".to_owned()].into());
+        subject.settings.named.remove("unit");
         assert_eq!(names(&subject), "lint");
         let plan = subject.plan.as_mut().unwrap();
         plan.steps[0].verify = vec!["unit".into()];

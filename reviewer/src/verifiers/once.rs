@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process::{self, Command, Confinement, Ending, Finished, Limits, Output, Refusal};
 use checkrein_shared::records::{EvidenceIndex, TestRun};
