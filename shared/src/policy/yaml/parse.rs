@@ -73,9 +73,7 @@ fn syntax(file: &str, error: &serde_saphyr::Error) -> Problem {
         Error::MergeKeyNotAllowed { .. } => {
             problem(file, at, "merge keys (`<<`) are not allowed").hinted("use `extends`, or write the keys out")
         }
-        Error::AliasReplayLimitExceeded { .. }
-        | Error::AliasExpansionLimitExceeded { .. }
-        | Error::AliasReplayStackDepthExceeded { .. } => {
+        _ if message.contains("alias") && message.contains("limit") => {
             problem(file, at, "aliases expand to too much").hinted("write the values out")
         }
         Error::Budget { .. } => problem(file, at, format!("the file is too large or too deep: {message}")),
