@@ -97,7 +97,8 @@ mod tests {
 
     fn delta(old: &str, new: &str) -> String {
         let delta = Delta::between("f".parse().unwrap(), old.as_bytes(), Some(new.as_bytes()));
-        let shown = |sign: char, lines: Vec<Line>| lines.into_iter().map(move |l| format!("{sign}{}:{} ", l.number, l.text));
+        let shown =
+            |sign: char, lines: Vec<Line>| lines.into_iter().map(move |l| format!("{sign}{}:{} ", l.number, l.text));
         shown('+', delta.added).chain(shown('-', delta.removed)).collect()
     }
 

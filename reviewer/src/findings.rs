@@ -140,8 +140,10 @@ fn proof_of_repair(subject: &Subject, check: Check, place: &str) -> Option<Vec<S
 
 /// A file that stands as it was accepted is not raised again; what is open in it stays so.
 fn was_accepted(subject: &Subject, settled: &Settled) -> bool {
-    let by_content =
-        matches!(settled.check, Check::Secrets | Check::Invisible | Check::WeakenedTests | Check::PolicyOrCi | Check::Protected);
+    let by_content = matches!(
+        settled.check,
+        Check::Secrets | Check::Invisible | Check::WeakenedTests | Check::PolicyOrCi | Check::Protected
+    );
     let path: Option<RelPath> = match settled.finding.source_refs.first() {
         Some(SourceRef::File { path, .. }) => path.parse().ok(),
         _ => None,
@@ -150,7 +152,6 @@ fn was_accepted(subject: &Subject, settled: &Settled) -> bool {
         && settled.finding.status == FindingStatus::New
         && path.is_some_and(|path| subject.accepted_paths.contains(&path))
 }
-
 
 #[cfg(test)]
 mod tests {

@@ -95,7 +95,8 @@ fn constraint(written: &policy::Constraint) -> ConstraintRef {
 /// What the workspace carries into scratches, its verifiers need too.
 fn verifier(name: &str, written: &policy::Verifier, workspace_carry: &[String]) -> Result<Verifier, String> {
     let carry: BTreeSet<&String> = workspace_carry.iter().chain(&written.carry).collect();
-    let carry = carry.into_iter().map(|path| RelPath::from_bytes(path.trim_end_matches('/')).map_err(|e| e.to_string()));
+    let carry =
+        carry.into_iter().map(|path| RelPath::from_bytes(path.trim_end_matches('/')).map_err(|e| e.to_string()));
     Ok(Verifier {
         name: name.to_owned(),
         argv: written.argv().to_vec(),
@@ -111,10 +112,7 @@ impl Settings {
     /// Every check blocks, nothing is named.
     pub(crate) fn everything_blocks() -> Self {
         Self {
-            checks: Checks {
-                modes: BTreeMap::new(),
-                size: policy::SizeLimit { files: 10_000, lines: 1_000_000 },
-            },
+            checks: Checks { modes: BTreeMap::new(), size: policy::SizeLimit { files: 10_000, lines: 1_000_000 } },
             verifiers: BTreeMap::new(),
             named: BTreeSet::new(),
             must_read: BTreeSet::new(),

@@ -7,9 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{
-    Checkpoint, Evidence, EvidenceRef, Finding, Plan, SourceRef, TaskSpec, TestRun,
-};
+use checkrein_shared::records::{Checkpoint, Evidence, EvidenceRef, Finding, Plan, SourceRef, TaskSpec, TestRun};
 use checkrein_shared::tree::{Changeset, Manifest, RelPath};
 
 use crate::delta::Delta;

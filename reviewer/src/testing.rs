@@ -300,10 +300,7 @@ fn settings<'a>(verifiers: impl Iterator<Item = &'a str>) -> Settings {
 pub(crate) fn run(name: &str, passes: bool) -> VerifierRun {
     let log: EvidenceRef = format!("log:verifier/{name}/rv-1/1").parse().unwrap();
     let test: EvidenceRef = format!("test:verifier/{name}/rv-1/1").parse().unwrap();
-    let made = Evidence {
-        produced_by: Producer { role: Role::Reviewer, instance: instance() },
-        ..evidence(None)
-    };
+    let made = Evidence { produced_by: Producer { role: Role::Reviewer, instance: instance() }, ..evidence(None) };
     let run = TestRun {
         command: vec!["sh".into(), "test.sh".into()],
         tree: Digest::of("tree"),

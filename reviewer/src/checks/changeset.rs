@@ -42,8 +42,13 @@ pub(super) fn size(subject: &Subject) -> Vec<Raised> {
         if found > limit {
             let claim = format!("the change touches {found} {what}; the policy's limit is {limit}");
             raised.push(
-                Raised::new(Check::Size, Severity::Medium, claim, vec![field(format!("changesets/proposed/{}", if what == "files" { "id" } else { "hash" }))])
-                    .act(format!("Make the change smaller: at most {limit} {what} at a time.")),
+                Raised::new(
+                    Check::Size,
+                    Severity::Medium,
+                    claim,
+                    vec![field(format!("changesets/proposed/{}", if what == "files" { "id" } else { "hash" }))],
+                )
+                .act(format!("Make the change smaller: at most {limit} {what} at a time.")),
             );
         }
     }

@@ -14,8 +14,20 @@ const FAILURE: [&str; 8] = ["fail", "broken", "reproduc", "red ", "not pass", "s
 
 /// Words with which a claim says that files were changed.
 const CHANGE: [&str; 14] = [
-    "fix", "chang", "add", "updat", "implement", "remov", "renam", "wrote", "creat", "refactor", "modif", "edit",
-    "delet", "correct",
+    "fix",
+    "chang",
+    "add",
+    "updat",
+    "implement",
+    "remov",
+    "renam",
+    "wrote",
+    "creat",
+    "refactor",
+    "modif",
+    "edit",
+    "delet",
+    "correct",
 ];
 
 fn says(claim: &Claim, words: &[&str]) -> bool {

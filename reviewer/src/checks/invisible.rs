@@ -61,7 +61,8 @@ fn in_lines(delta: &Delta) -> Option<Raised> {
     kinds.dedup();
     let kinds: Vec<String> = kinds.iter().take(8).map(|c| format!("U+{:04X}", u32::from(*c))).collect();
     let path = &delta.path;
-    let claim = format!("{lines} added lines of `{path}` hold invisible or reordering characters: {}", kinds.join(", "));
+    let claim =
+        format!("{lines} added lines of `{path}` hold invisible or reordering characters: {}", kinds.join(", "));
     Some(
         Raised::new(Check::Invisible, Severity::High, claim, refs)
             .act(format!("Remove the characters {} from `{path}`, or write them as escapes.", kinds.join(", "))),

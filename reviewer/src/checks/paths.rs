@@ -45,7 +45,8 @@ pub(super) fn policy_or_ci(subject: &Subject) -> Vec<Raised> {
     let hits = touched(subject, |path| DECIDERS.matches(path) || is_policy_file(subject, path));
     hits.into_iter()
         .map(|path| {
-            let claim = format!("the change touches `{path}`, which decides how changes are checked or what runs by itself");
+            let claim =
+                format!("the change touches `{path}`, which decides how changes are checked or what runs by itself");
             Raised::new(Check::PolicyOrCi, Severity::High, claim, vec![subject.at(path)])
                 .act(format!("Undo the change of `{path}`, or leave it to a person to make."))
         })

@@ -67,12 +67,8 @@ fn faults(subject: &Subject, plan: &Plan) -> Vec<(String, String)> {
 /// Steps that are nowhere: an agent that drops work from its list has not done it.
 fn forgotten(subject: &Subject, plan: &Plan) -> Option<(String, String)> {
     let progress = &subject.checkpoint.plan;
-    let known: BTreeSet<_> = progress
-        .completed_step_ids
-        .iter()
-        .chain(&progress.pending_step_ids)
-        .chain(&progress.current_step_id)
-        .collect();
+    let known: BTreeSet<_> =
+        progress.completed_step_ids.iter().chain(&progress.pending_step_ids).chain(&progress.current_step_id).collect();
     let lost: Vec<_> = plan.steps.iter().map(|s| &s.id).filter(|id| !known.contains(id)).collect();
     let claim = format!("the plan's steps {} are neither completed nor pending", quote::list(&lost));
     (!lost.is_empty()).then(|| ("plan/pending_step_ids".to_owned(), claim))

@@ -72,13 +72,21 @@ static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
             r"\bexpect\(|\bassert\b|\.should\b|\b(it|test)\(",
             r"\b(it|test|describe|suite|context)\.(skip|todo|only|fixme)\b|\b(xit|xdescribe|xtest|fit|fdescribe)\(",
         ),
-        language(&["go"], r"\bt\.(Error|Fatal|Fail)|\b(assert|require)\.\w|\bfunc Test", r"\bt\.Skip|//go:build ignore"),
+        language(
+            &["go"],
+            r"\bt\.(Error|Fatal|Fail)|\b(assert|require)\.\w|\bfunc Test",
+            r"\bt\.Skip|//go:build ignore",
+        ),
         language(
             &["java", "kt", "kts", "scala", "groovy", "cs"],
             r"\b[aA]ssert\w*[.(]|\bverify\(|@Test\b|\[(Fact|Test|Theory)\b|\bshould\w*\(",
             r"@(Disabled|Ignore)\b|\[Ignore\b|Skip\s*=",
         ),
-        language(&["rb"], r"\bexpect\b|\bassert_|\brefute_|\bshould\b|\bit ['\x22]", r"\b(xit|xdescribe|xcontext|pending|skip)\b"),
+        language(
+            &["rb"],
+            r"\bexpect\b|\bassert_|\brefute_|\bshould\b|\bit ['\x22]",
+            r"\b(xit|xdescribe|xcontext|pending|skip)\b",
+        ),
         language(
             &["sh", "bash", "zsh", "bats", "t"],
             r"\[ |\[\[ |\btest |\bassert|\bexit [1-9]|\bgrep -q|\bdiff\b|\bcmp\b|\|\| (fail|die|exit [1-9])|\breturn [1-9]|\bset -\w*e",
@@ -179,7 +187,11 @@ fn weaker(subject: &Subject, delta: &Delta) -> Option<Raised> {
         what.push(format!("holds {lost} fewer lines that look like assertions"));
     }
     if let Some(first) = skips.first() {
-        what.push(format!("gains {} lines that look like skipping tests: \"{}\"", skips.len(), quote::line(first.text.trim())));
+        what.push(format!(
+            "gains {} lines that look like skipping tests: \"{}\"",
+            skips.len(),
+            quote::line(first.text.trim())
+        ));
     }
     let mut refs: Vec<SourceRef> = skips.iter().take(REFS_MAX).map(|line| line_of(path, line.number)).collect();
     if refs.is_empty() {

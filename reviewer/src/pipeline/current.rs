@@ -28,7 +28,8 @@ pub(super) async fn verify(
         Err(error) => return Err(Stop::Again(Error::Coordinator(error))),
     };
     let reasons = faults(request, &loaded.checkpoint.bindings(), now.as_ref());
-    let raise = |why: &String| Raised::new(Check::Currency, Severity::Medium, why.clone(), vec![field("checkpoint_id")]);
+    let raise =
+        |why: &String| Raised::new(Check::Currency, Severity::Medium, why.clone(), vec![field("checkpoint_id")]);
     let raised: Vec<Raised> = reasons.iter().map(raise).collect();
     if raised.is_empty() || level == Level::Warn {
         return Ok(raised);

@@ -114,9 +114,10 @@ async fn check_citations(
         let mut kept: Vec<SourceRef> = Vec::new();
         let mut faults: Vec<String> = Vec::new();
         for source in std::mem::take(&mut one.finding.source_refs) {
-            let fault = sources.fault(&source).await.map_err(|source| {
-                Stop::Again(Error::Blobs { doing: "checking a citation".to_owned(), source })
-            })?;
+            let fault = sources
+                .fault(&source)
+                .await
+                .map_err(|source| Stop::Again(Error::Blobs { doing: "checking a citation".to_owned(), source }))?;
             match fault {
                 None => kept.push(source),
                 Some(why) => faults.push(why),
@@ -191,7 +192,8 @@ fn actions(settled: &[Settled]) -> Vec<String> {
     let more = wanted.len().saturating_sub(ACTIONS_MAX);
     if more > 0 {
         let checks: BTreeSet<&str> = wanted[ACTIONS_MAX..].iter().map(|s| s.check.as_str()).collect();
-        actions.push(format!("{more} further findings of {} are not listed: do the same for them.", quote::list(checks)));
+        actions
+            .push(format!("{more} further findings of {} are not listed: do the same for them.", quote::list(checks)));
     }
     actions
 }

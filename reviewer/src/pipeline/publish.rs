@@ -21,8 +21,7 @@ pub(crate) async fn publish(
     let stored = blobs.put(envelope).await;
     let envelope =
         stored.map_err(|source| Error::Blobs { doing: "storing the verdict's envelope".to_owned(), source })?;
-    let record =
-        VerdictMessage { task_id: request.task_id.clone(), review_id: request.review_id.clone(), envelope };
+    let record = VerdictMessage { task_id: request.task_id.clone(), review_id: request.review_id.clone(), envelope };
     let epoch = request.bindings.epoch;
     let message = Message::new(message_id(request), KIND, request.task_id.clone(), epoch, Queue::InReviewer, &record);
     let message = message.map_err(|e| Error::Publish(PublishError::Invalid(e)))?;

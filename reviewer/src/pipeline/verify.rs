@@ -40,8 +40,7 @@ pub(super) async fn run(
             fetched.missing.push(format!("verifier `{}` is asked for and the policy has none", quote::line(&name)));
             continue;
         };
-        let trees =
-            Trees { base: &subject.base, tree: &subject.tree, before: before(subject), time_left_ms: left_ms };
+        let trees = Trees { base: &subject.base, tree: &subject.tree, before: before(subject), time_left_ms: left_ms };
         let job = Job {
             workshop: context.workshop,
             blobs: context.blobs,

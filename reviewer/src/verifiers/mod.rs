@@ -15,8 +15,8 @@ mod run;
 
 use std::collections::BTreeSet;
 
-use checkrein_shared::records::{EvidenceIndex, EvidenceRef, TestRun, VerifierOutcome};
 use checkrein_shared::blob;
+use checkrein_shared::records::{EvidenceIndex, EvidenceRef, TestRun, VerifierOutcome};
 use checkrein_shared::tree::{RelPath, materialise};
 
 pub(crate) use cache::Cache;

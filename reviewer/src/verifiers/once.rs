@@ -109,7 +109,11 @@ fn find(job: &Job<'_>, place: &Place) -> Result<Program, Trouble> {
     if name.contains('/') {
         // A program of the tree itself: where the change removed it, the verifier fails and is not merely unavailable.
         let there = place.tree().join(name).exists();
-        return Ok(if there { Program::Found } else { Program::Missing(format!("`{shown}` does not exist in the tree")) });
+        return Ok(if there {
+            Program::Found
+        } else {
+            Program::Missing(format!("`{shown}` does not exist in the tree"))
+        });
     }
     match is_on_path(name, &job.workshop.path) {
         true => Ok(Program::Found),
@@ -152,10 +156,11 @@ async fn store(
     ended: Ended,
     output: Vec<u8>,
 ) -> Result<(Attempt, EvidenceIndex), Trouble> {
-    let clean = job.redaction.clean_log(output, ended.gap_at);
+    let clean = job.redaction.clean_log(&output, ended.gap_at);
     let mut text = head.into_bytes();
     text.extend_from_slice(&clean.bytes);
-    let log = Log { text, output: clean.bytes, redactions: clean.redactions, dropped_bytes: ended.dropped_bytes };
+    let dropped_bytes = ended.dropped_bytes + clean.dropped_bytes;
+    let log = Log { text, output: clean.bytes, redactions: clean.redactions, dropped_bytes };
     let run = TestRun {
         command: job.verifier.argv.clone(),
         tree,
