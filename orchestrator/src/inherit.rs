@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::json;
-use checkrein_shared::policy::{CompiledPolicy, InheritBase};
+use checkrein_shared::policy::{CompiledPolicy, InheritBase, any_glob};
 use checkrein_shared::records::{Checkpoint, Verdict};
 use checkrein_shared::signing::Envelope;
 use checkrein_shared::tree::{Changeset, Entry, node};
@@ -24,7 +24,7 @@ pub(crate) async fn unaffected(
     policy: &CompiledPolicy,
 ) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    if policy.inherit().base != InheritBase::Relevant {
+    if policy.policy().inherit.base != InheritBase::Relevant {
         return names;
     }
     let mut newest: BTreeMap<&str, &VerdictState> = BTreeMap::new();
@@ -54,10 +54,18 @@ async fn is_unaffected(
     let read = |entry: Option<&Entry>| entry.is_some_and(|e| verdict.coverage.fetched.contains(&e.digest()));
     let concerned = between.path_changes().into_iter().any(|change| {
         let path = change.path.to_string();
-        !policy.is_inherit_exception(&path)
-            && (policy.covers(&old.review, &path)
+        !any_glob(&policy.policy().inherit.except, &path)
+            && (covers(policy, &old.review, &path)
                 || read(change.old)
                 || read(change.new))
     });
     Some(!concerned)
+}
+
+/// Whether a verifier that a review runs covers a path.
+fn covers(policy: &CompiledPolicy, review: &str, path: &str) -> bool {
+    let policy = policy.policy();
+    let Some(review) = policy.review(review) else { return true };
+    let runs = |name: &String| review.verifiers.is_empty() || review.verifiers.contains(name);
+    policy.verifiers.iter().any(|(name, verifier)| runs(name) && any_glob(&verifier.covers, path))
 }

@@ -1,2 +1,44 @@
-//! x
+//! The orchestrator: decides what happens to tasks, and keeps the truth.
+//!
+//! The lifecycle core is pure; the engine stores what it decides; edges turn
+//! messages, requests and timers into events. It runs no agent and judges no
+//! change.
+
 pub mod http;
+pub mod lifecycle;
+pub mod store;
+
+mod engine;
+mod inherit;
+mod inputs;
+mod listing;
+
+mod background;
+mod clock;
+mod coordinator;
+mod inbound;
+
+mod describe;
+mod local_api;
+mod views;
+
+mod orchestrator;
+
+pub use engine::{Engine, Error as EngineError, Handled, Routes};
+pub use orchestrator::{Config, Orchestrator, StartError};
+
+/// An error and its causes in one line.
+pub(crate) fn chain_of(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        // Transparent wrappers say the same as what they wrap.
+        if !text.ends_with(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = next.source();
+    }
+    text
+}

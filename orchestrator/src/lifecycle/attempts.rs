@@ -2,14 +2,16 @@
 
 use checkrein_shared::coordinator::Directive;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::{InstanceId, JobId, StepId};
-use checkrein_shared::records::{Attempt, AttemptOutcome, ChangesetRef, Conversation, JobKind, RequiredAction, Trigger};
+use checkrein_shared::ids::{GrantId, InstanceId, JobId, StepId};
+use checkrein_shared::records::{
+    Attempt, AttemptOutcome, ChangesetRef, Conversation, EvidenceRef, JobKind, RequiredAction, Trigger,
+};
 use checkrein_shared::time::Span;
 
-use super::decision::Reason;
+use super::decision::{Reason, Timer};
 use super::rules::On;
 use super::task::{About, GrantStatus, Outcome, State, StepStatus, Task, Wish};
-use super::turn::{Handled, Turn};
+use super::turn::{DISPATCH_TIMEOUT, Handled, Turn};
 
 /// Attempts that may be lost in a row before the rules are asked.
 pub const LOST_ATTEMPTS_MAX: u32 = 5;
@@ -39,15 +41,18 @@ impl Turn<'_> {
     }
 
     pub(super) fn dispatch_timed_out(&mut self, epoch: u64) -> Handled {
-        if !matches!(self.task.state, State::Queued { .. }) {
-            return Ok(Some(Reason::NotInThisState));
-        }
         if epoch != self.task.epoch {
             return Ok(Some(Reason::StaleEpoch));
         }
-        self.publish_job();
-        self.set(super::decision::Timer::Dispatch { epoch }, self.at.plus(super::turn::DISPATCH_TIMEOUT));
-        Ok(None)
+        match self.task.state {
+            State::Queued { .. } => {
+                self.publish_job();
+                self.set(Timer::Dispatch { epoch }, self.at.plus(DISPATCH_TIMEOUT));
+                Ok(None)
+            }
+            State::Reviewing { .. } => self.request_again(),
+            _ => Ok(Some(Reason::NotInThisState)),
+        }
     }
 
     pub(super) fn lease_expired(&mut self, epoch: u64) -> Handled {
@@ -172,7 +177,7 @@ impl Turn<'_> {
         step: &StepId,
         text: &str,
         error: Digest,
-        refs: &[checkrein_shared::records::EvidenceRef],
+        refs: &[EvidenceRef],
     ) {
         let usage = &mut self.task.usage;
         usage.failures += 1;
@@ -209,7 +214,7 @@ impl Turn<'_> {
 
     fn applied(
         &mut self,
-        grant: &checkrein_shared::ids::GrantId,
+        grant: &GrantId,
         changeset: &ChangesetRef,
         target: Digest,
         epoch: u64,
@@ -253,7 +258,7 @@ impl Turn<'_> {
         }
     }
 
-    fn apply_conflict(&mut self, grant: &checkrein_shared::ids::GrantId, target: Digest) -> Handled {
+    fn apply_conflict(&mut self, grant: &GrantId, target: Digest) -> Handled {
         self.void_grant(grant, "the target changed before the change could be applied");
         self.note_drift(target);
         self.task.usage.conflicts += 1;
@@ -270,7 +275,7 @@ impl Turn<'_> {
         &mut self,
         target: Digest,
         paths: &[String],
-        refs: Vec<checkrein_shared::records::EvidenceRef>,
+        refs: Vec<EvidenceRef>,
     ) {
         self.note_drift(target);
         let shown = paths.iter().take(20).cloned().collect::<Vec<_>>().join(", ");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_shared::policy::{
     AttemptFacts, BudgetFacts, ChangesetFacts, CheckpointFacts, DriftFacts, Facts, FindingFacts, ReviewFacts,
-    RoundFacts, StepFacts, TaskFacts, VerifierFacts,
+    RoundFacts, StepFacts, TaskFacts, TestFacts, VerifierFacts, any_glob,
 };
 use checkrein_shared::records::{Judgement, Trigger};
 
@@ -41,7 +41,7 @@ impl Turn<'_> {
                 hash: head.map_or_else(String::new, |h| h.integrity.checkpoint_hash.to_string()),
             },
             changeset: self.changeset_facts(),
-            tests: checkrein_shared::policy::TestFacts { regressed: self.regressions() },
+            tests: TestFacts { regressed: self.regressions() },
             round: self.round_facts(),
             reviews: self.review_facts(),
             open_findings: self.finding_facts(),
@@ -58,7 +58,10 @@ impl Turn<'_> {
             files: count(change.files),
             lines: count(change.lines),
             paths: change.paths.clone(),
-            touched_protected: change.paths.iter().any(|p| self.context.policy.is_protected(p)),
+            touched_protected: {
+                let protect = &self.context.policy.policy().workspace.protect;
+                change.paths.iter().any(|p| any_glob(protect, p))
+            },
         }
     }
 
@@ -139,7 +142,7 @@ impl Turn<'_> {
     }
 
     fn wall_limit_ms(&self) -> Option<u64> {
-        let limit = self.context.policy.wall_budget()?.as_millis();
+        let limit = self.context.policy.policy().budgets.task.wall?.as_millis();
         Some(limit.saturating_add(self.task.usage.wall_extra_ms))
     }
 
@@ -154,7 +157,7 @@ impl Turn<'_> {
 
     /// Allows as much wall time again as the policy allows in all.
     pub(super) fn raise_budget(&mut self) {
-        if let Some(limit) = self.context.policy.wall_budget() {
+        if let Some(limit) = self.context.policy.policy().budgets.task.wall {
             self.task.usage.wall_extra_ms = self.task.usage.wall_extra_ms.saturating_add(limit.as_millis());
         }
     }

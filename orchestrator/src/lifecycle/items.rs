@@ -32,10 +32,10 @@ impl Turn<'_> {
             hash,
             checkpoint,
             opened_at: self.at,
-            deadline: wanted.as_ref().map(|l| self.at.plus(l.deadline.to_duration())),
+            deadline: Some(self.at.plus(wanted.deadline.to_duration())),
             stage: 0,
             claimed_by: None,
-            approvers: wanted.map_or(1, |l| l.approvers.max(1)),
+            approvers: wanted.approvers.max(1),
             approved_by: BTreeSet::new(),
             stale: Vec::new(),
         }
@@ -75,13 +75,12 @@ impl Turn<'_> {
             return Ok(Some(Reason::Superseded));
         }
         let (_, level) = self.level(Some(&item.level));
-        let next = level.as_ref().and_then(|l| l.next.clone());
-        if let Some(next) = next {
-            self.next_level(item, &next);
+        if let Some(next) = &level.next {
+            self.next_level(item, next);
             return Ok(None);
         }
         let reason = format!("expired: nobody at level `{}` answered in time ({})", item.level, item.reason);
-        match level.map_or(OnTimeout::Block, |l| l.on_timeout) {
+        match level.on_timeout {
             OnTimeout::Refuse | OnTimeout::Block => self.enter(State::Blocked { reason }),
             OnTimeout::Abort => self.enter(State::Done { outcome: Outcome::Failed { reason } }),
         }
@@ -93,8 +92,8 @@ impl Turn<'_> {
         item.level = name;
         item.stage += 1;
         item.claimed_by = None;
-        item.deadline = level.as_ref().map(|l| self.at.plus(l.deadline.to_duration()));
-        item.approvers = level.map_or(1, |l| l.approvers.max(1));
+        item.deadline = Some(self.at.plus(level.deadline.to_duration()));
+        item.approvers = level.approvers.max(1);
         self.enter(State::Waiting { item });
     }
 }

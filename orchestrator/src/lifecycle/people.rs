@@ -2,6 +2,7 @@
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{FindingId, InstanceId};
+use checkrein_shared::policy::Excluded;
 use checkrein_shared::records::{
     ApprovalRef, Conversation, JobKind, Judgement, RequiredAction, ReviewKind, Risk, Trigger,
 };
@@ -42,13 +43,13 @@ impl Turn<'_> {
 
     /// Why `by` can't approve this item, where that is so.
     fn may_not_approve(&self, item: &Item, by: &str) -> Option<String> {
-        let excluded = self.level(Some(&item.level)).1.map(|l| l.exclude).unwrap_or_default();
+        let excluded = self.level(Some(&item.level)).1.exclude;
         let author = self.task.submitted_by == by;
         let editor = self.task.editors.contains(by);
-        if author && excluded.iter().any(|e| e == "author") {
+        if author && excluded.contains(&Excluded::Author) {
             return Some(format!("`{by}` submitted this task, and level `{}` excludes its author", item.level));
         }
-        if editor && excluded.iter().any(|e| e == "editor") {
+        if editor && excluded.contains(&Excluded::Editor) {
             return Some(format!("`{by}` edited this change, and level `{}` excludes editors", item.level));
         }
         let alone = item.approved_by.iter().all(|other| self.task.editors.contains(other));

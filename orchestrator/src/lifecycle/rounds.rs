@@ -1,15 +1,21 @@
 //! Review rounds: which reviews a gate asks for, what came of them, and when
 //! the round is over.
 
+use std::collections::BTreeSet;
+
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::StepId;
-use checkrein_shared::policy::ReviewRequirement;
-use checkrein_shared::records::{CheckpointRef, Judgement, ReviewKind, ReviewRequest, Trigger};
+use checkrein_shared::ids::{ReviewId, StepId};
+use checkrein_shared::policy::{ReviewRequirement, gate_cover};
+use checkrein_shared::records::{Bindings, Checkpoint, CheckpointRef, Judgement, ReviewKind, ReviewRequest, Trigger};
+use checkrein_shared::time::Timestamp;
 
 use super::decision::{Destination, Effect, Reason};
 use super::rules::On;
 use super::task::{About, Answer, Slot, State, Subject};
 use super::turn::{Handled, Turn};
+
+/// The name of the review that is asked for where nobody else judges.
+const PERSON: &str = "person";
 
 impl Turn<'_> {
     /// Opens a round over the head.
@@ -30,23 +36,15 @@ impl Turn<'_> {
             self.escalate(None, About::Gate {}, reason);
             return Ok(None);
         }
-        let wanted = match self.required_reviews(trigger) {
-            Ok(wanted) => wanted,
-            Err(reason) => {
-                self.escalate(None, About::Gate {}, reason);
-                return Ok(None);
-            }
-        };
+        let wanted = self.required_reviews(trigger);
         let mut slots = Vec::new();
         for requirement in &wanted {
-            for instance in 1..=requirement.count {
-                slots.push(self.open_slot(requirement, instance, &checkpoint)?);
+            for instance in 1..=requirement.review.count {
+                slots.push(self.open_slot(requirement, instance, &checkpoint));
             }
         }
-        if !slots.iter().any(|s| s.blocking) {
-            let reason = "the policy asks for no blocking review here, so a person has to look".to_owned();
-            self.escalate(None, About::Gate {}, reason);
-            return Ok(None);
+        if self.needs_person(&wanted, trigger) {
+            slots.push(self.person_slot(&checkpoint));
         }
         self.enter(State::Reviewing { slots });
         self.conclude_round()
@@ -69,48 +67,92 @@ impl Turn<'_> {
         wanted: &ReviewRequirement,
         instance: u32,
         checkpoint: &CheckpointRef,
-    ) -> Result<Slot, super::decision::IllegalTransition> {
-        let id = self.task.id.review(checkpoint.sequence, self.task.round, &wanted.name, instance);
-        let Ok(id) = id else {
-            unreachable!("the policy loader accepts only review names that fit into an id")
-        };
-        let deadline = self.at.plus(wanted.timeout.to_duration());
-        let mut slot = Slot {
-            id,
-            review: wanted.name.clone(),
-            kind: wanted.kind,
-            blocking: wanted.blocking,
-            quorum: wanted.quorum,
-            veto: wanted.veto,
-            deadline,
-            answer: Answer::Awaited,
-            item: None,
-        };
+    ) -> Slot {
+        let mut slot = self.slot(wanted, instance, checkpoint);
         if self.inherit(&mut slot) {
-            return Ok(slot);
+            return slot;
         }
-        match wanted.kind {
+        match slot.kind {
             ReviewKind::Human => {
-                let reason = format!("the policy's review `{}` is a person's", wanted.name);
-                slot.item = Some(self.new_item(wanted.level.as_deref(), About::Gate {}, reason));
+                let reason = format!("the policy's review `{}` is a person's", slot.review);
+                slot.item = Some(self.new_item(wanted.review.level.as_deref(), About::Gate {}, reason));
             }
-            ReviewKind::Rules | ReviewKind::Model | ReviewKind::Command => self.request(&slot, checkpoint),
+            ReviewKind::Rules | ReviewKind::Model | ReviewKind::Command => self.request_head(&slot, checkpoint),
         }
-        Ok(slot)
+        slot
     }
 
-    fn request(&mut self, slot: &Slot, checkpoint: &CheckpointRef) {
+    fn request_head(&mut self, slot: &Slot, checkpoint: &CheckpointRef) {
+        if let Some(bindings) = self.head.as_ref().map(Checkpoint::bindings) {
+            self.request(slot, checkpoint, bindings);
+        }
+    }
+
+    /// Asks again for the reviews that are still awaited: their messages may be lost.
+    pub(super) fn request_again(&mut self) -> Handled {
+        let (State::Reviewing { slots }, Some(subject)) = (self.task.state.clone(), self.task.subject.clone()) else {
+            return Ok(Some(Reason::NotInThisState));
+        };
+        for slot in slots.iter().filter(|s| s.answer == Answer::Awaited && s.item.is_none()) {
+            self.request(slot, &subject.checkpoint, subject.bindings.clone());
+        }
+        Ok(None)
+    }
+
+    fn slot(&self, wanted: &ReviewRequirement, instance: u32, checkpoint: &CheckpointRef) -> Slot {
+        let review = &wanted.review;
+        Slot {
+            id: self.review_id(checkpoint, &review.name, instance),
+            review: review.name.clone(),
+            kind: review.kind,
+            blocking: review.blocking,
+            quorum: wanted.quorum,
+            veto: review.veto,
+            deadline: self.at.plus(review.timeout.to_duration()),
+            answer: Answer::Awaited,
+            item: None,
+        }
+    }
+
+    fn review_id(&self, checkpoint: &CheckpointRef, review: &str, instance: u32) -> ReviewId {
+        let id = self.task.id.review(checkpoint.sequence, self.task.round, review, instance);
+        id.expect("the policy loader accepts only review names that fit into an id")
+    }
+
+    /// Whether nobody and nothing would have judged the change itself before it reaches the target.
+    fn needs_person(&self, wanted: &[ReviewRequirement], trigger: Trigger) -> bool {
+        let verifiers: BTreeSet<&String> = self.task.plan.steps.iter().flat_map(|s| &s.verify).collect();
+        let cover = gate_cover(wanted, verifiers.len());
+        cover.blocking == 0 || (trigger == Trigger::ChangesetBeforeApply && cover.asks_person())
+    }
+
+    fn person_slot(&mut self, checkpoint: &CheckpointRef) -> Slot {
+        let reason = "no verifier and no reviewer judges this change, so a person has to look at it".to_owned();
+        let item = self.new_item(None, About::Gate {}, reason);
+        Slot {
+            id: self.review_id(checkpoint, PERSON, 1),
+            review: PERSON.to_owned(),
+            kind: ReviewKind::Human,
+            blocking: true,
+            quorum: 1,
+            veto: true,
+            deadline: item.deadline.unwrap_or(Timestamp::from_millis(i64::MAX)),
+            answer: Answer::Awaited,
+            item: Some(item),
+        }
+    }
+
+    fn request(&mut self, slot: &Slot, checkpoint: &CheckpointRef, bindings: Bindings) {
         let findings: Vec<_> =
             self.task.findings.iter().filter(|f| f.review == slot.review).map(|f| f.finding.clone()).collect();
         let open_findings: Digest = self.store(&findings);
-        let Some(head) = &self.head else { return };
         let request = ReviewRequest {
             review_id: slot.id.clone(),
             task_id: self.task.id.clone(),
             review: slot.review.clone(),
             kind: slot.kind,
             round: self.task.round,
-            bindings: head.bindings(),
+            bindings,
             checkpoint: checkpoint.clone(),
             accepted: self.task.accepted.clone(),
             spec: self.task.spec.record,
@@ -130,22 +172,11 @@ impl Turn<'_> {
     /// Asks for the reviews of a checkpoint that does not gate: they watch while work goes on.
     pub(super) fn request_witnesses(&mut self, trigger: Trigger) {
         let Some(checkpoint) = self.task.head.clone() else { return };
-        let Ok(wanted) = self.required_reviews(trigger) else { return };
-        for requirement in wanted.iter().filter(|r| r.kind != ReviewKind::Human) {
-            let id = self.task.id.review(checkpoint.sequence, self.task.round, &requirement.name, 1);
-            let Ok(id) = id else { continue };
-            let slot = Slot {
-                id,
-                review: requirement.name.clone(),
-                kind: requirement.kind,
-                blocking: false,
-                quorum: 1,
-                veto: false,
-                deadline: self.at.plus(requirement.timeout.to_duration()),
-                answer: Answer::Awaited,
-                item: None,
-            };
-            self.request(&slot, &checkpoint);
+        for requirement in self.required_reviews(trigger) {
+            if requirement.review.kind != ReviewKind::Human {
+                let slot = self.slot(&requirement, 1, &checkpoint);
+                self.request_head(&slot, &checkpoint);
+            }
         }
     }
 

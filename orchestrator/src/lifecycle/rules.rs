@@ -4,7 +4,9 @@
 //! whose round is not complete, or over an open veto, goes to a person.
 
 use checkrein_shared::ids::StepId;
-use checkrein_shared::policy::{Action, Level, Outcome, ReviewRequirement, RuleEvent, With, evaluate_rules};
+use checkrein_shared::policy::{
+    Action, Level, Outcome, ReviewRequirement, RuleEvent, With, evaluate_rules, required_reviews, trigger_fires,
+};
 use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
 
 use super::rounds::is_complete;
@@ -43,18 +45,18 @@ impl On {
 
 impl Turn<'_> {
     pub(super) fn has_rules(&self, on: &On) -> bool {
-        self.context.policy.has_rules(on.event())
+        self.context.policy.policy().rules.iter().any(|rule| rule.on.contains(&on.event()))
     }
 
     pub(super) fn ask_rules(&mut self, on: On) -> Handled {
         let outcome = evaluate_rules(self.context.policy, on.event(), &self.facts(None), &self.task.rule_counts);
         *self.task.rule_counts.entry(outcome.rule.clone()).or_default() += 1;
         self.record_ruling(&on, &outcome);
-        let message = outcome.message.clone().unwrap_or_else(|| self.default_reason(&on));
+        let message = if outcome.message.is_empty() { self.default_reason(&on) } else { outcome.message.clone() };
         match outcome.action {
             Action::Continue | Action::Warn => self.rule_continues(&on, &outcome, message),
             Action::Retry => {
-                self.retry(&on, conversation(outcome.with.as_ref()));
+                self.retry(&on, conversation(&outcome.with));
                 Ok(None)
             }
             Action::RequestEvidence => self.request_evidence(&on, message),
@@ -64,7 +66,7 @@ impl Turn<'_> {
                 Ok(None)
             }
             Action::Escalate => {
-                self.escalate_for(&on, outcome.level.as_deref(), message);
+                self.escalate_for(&on, Some(&outcome.level), message);
                 Ok(None)
             }
             Action::Abort => {
@@ -86,7 +88,7 @@ impl Turn<'_> {
                 }
                 let why = if vetoed { "findings of a negative verdict are still open" } else { "the round is not complete" };
                 let reason = format!("rule `{}` says continue, but {why}", outcome.rule);
-                self.escalate(outcome.level.as_deref(), About::Gate {}, reason);
+                self.escalate(Some(&outcome.level), About::Gate {}, reason);
                 Ok(None)
             }
             On::Budget { .. } => {
@@ -98,13 +100,13 @@ impl Turn<'_> {
                 // Nothing is under way any more that the verdict could stop.
                 State::Queued { job } if !matches!(job, JobKind::Apply { .. }) => Ok(None),
                 _ => {
-                    self.escalate(outcome.level.as_deref(), About::Gate {}, message);
+                    self.escalate(Some(&outcome.level), About::Gate {}, message);
                     Ok(None)
                 }
             },
             On::Timeout | On::Failed | On::Drift => {
                 let reason = format!("rule `{}` says continue, but there is nothing that could go on: {message}", outcome.rule);
-                self.escalate_for(on, outcome.level.as_deref(), reason);
+                self.escalate_for(on, Some(&outcome.level), reason);
                 Ok(None)
             }
         }
@@ -215,10 +217,10 @@ impl Turn<'_> {
             at: self.at,
             on: on.event().as_str().to_owned(),
             rule: outcome.rule.clone(),
-            origin: outcome.origin.clone(),
+            origin: outcome.origin.as_ref().map_or_else(|| "built in".to_owned(), ToString::to_string),
             action: outcome.action.as_str().to_owned(),
-            message: outcome.message.clone(),
-            values: outcome.values.iter().cloned().collect(),
+            message: Some(outcome.message.clone()).filter(|m| !m.is_empty()),
+            values: outcome.values.iter().map(|seen| (seen.name.clone(), seen.value.clone())).collect(),
             checkpoint: self.task.head.clone(),
         });
         keep_newest(&mut self.task.rulings, RULINGS_MAX);
@@ -239,27 +241,29 @@ impl Turn<'_> {
     }
 
     pub(super) fn trigger_is_on(&self, trigger: Trigger) -> bool {
-        self.context.policy.trigger_fires(trigger.as_str(), &self.facts(Some(trigger))).is_ok_and(|t| t.on)
+        trigger_fires(self.context.policy, trigger, &self.facts(Some(trigger))).on
     }
 
-    pub(super) fn required_reviews(&self, trigger: Trigger) -> Result<Vec<ReviewRequirement>, String> {
-        self.context.policy.required_reviews(trigger.as_str(), &self.facts(Some(trigger))).map_err(|e| e.to_string())
+    pub(super) fn required_reviews(&self, trigger: Trigger) -> Vec<ReviewRequirement> {
+        required_reviews(self.context.policy, trigger, &self.facts(Some(trigger)))
     }
 
     pub(super) fn round_limit(&self) -> Option<u64> {
-        self.context.policy.round_budget()
+        self.context.policy.policy().budgets.task.rounds
     }
 
-    /// A level by name, or the policy's first one.
-    pub(super) fn level(&self, name: Option<&str>) -> (String, Option<Level>) {
-        self.context.policy.level(name)
+    /// A level by name, or the policy's default.
+    pub(super) fn level(&self, name: Option<&str>) -> (String, Level) {
+        let policy = self.context.policy.policy();
+        let name = name.filter(|n| policy.escalation.contains_key(*n)).unwrap_or(&policy.default_level);
+        (name.to_owned(), policy.level(name).clone())
     }
 }
 
-fn conversation(with: Option<&With>) -> Conversation {
+fn conversation(with: &With) -> Conversation {
     match with {
-        None | Some(With::Same) => Conversation::Same,
-        Some(With::Fresh) => Conversation::Fresh,
-        Some(With::Agent(name)) => Conversation::Agent(name.clone()),
+        With::Same => Conversation::Same,
+        With::Fresh => Conversation::Fresh,
+        With::Agent(name) => Conversation::Agent(name.clone()),
     }
 }

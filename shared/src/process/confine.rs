@@ -5,12 +5,16 @@
 //! as they are at that moment. What appears later beside a hidden path is therefore unreadable, never the reverse; and
 //! the folders on the way can't be listed (paths through them work).
 //!
+//! Root is confined too, so a command of root also loses the capabilities that reach around Landlock (reading other
+//! processes' memory, opening files by handle, loading kernel code).
+//!
 //! What it does not do: it limits no network, and on kernels before 7.1 it can't stop a connection to a socket file
 //! that the user may open (a container engine's, say).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use caps::{CapSet, Capability};
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd, RestrictionStatus,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
@@ -59,13 +63,15 @@ impl Confinement {
     /// Confines the calling thread and all processes that it starts from now on. Returns what is in force.
     pub(super) fn enforce_on_this_thread(&self) -> Result<String, String> {
         let status = self.restrict()?;
-        match (&status.landlock, &status.ruleset) {
-            (
-                LandlockStatus::Available { effective_abi, .. },
-                RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced,
-            ) if *effective_abi >= OLDEST => Ok(format!("landlock-v{}", *effective_abi as i32)),
-            (status, _) if self.required => Err(absence(status)),
-            (status, _) => Ok(format!("none: {}", absence(status))),
+        match &status.landlock {
+            LandlockStatus::Available { effective_abi, .. }
+                if *effective_abi >= OLDEST && status.ruleset != RulesetStatus::NotEnforced =>
+            {
+                drop_capabilities()?;
+                Ok(format!("landlock-v{}", *effective_abi as i32))
+            }
+            status if self.required => Err(absence(status)),
+            status => Ok(format!("none: {}", absence(status))),
         }
     }
 
@@ -93,6 +99,31 @@ impl Confinement {
         let paths = self.hidden.iter().map(Bytes::to_path);
         paths.map(|path| path.canonicalize().unwrap_or(path)).collect()
     }
+}
+
+/// What a root user in a container ordinarily needs to build and test software.
+const KEPT_CAPABILITIES: [Capability; 8] = [
+    Capability::CAP_CHOWN,
+    Capability::CAP_DAC_OVERRIDE,
+    Capability::CAP_FOWNER,
+    Capability::CAP_FSETID,
+    Capability::CAP_KILL,
+    Capability::CAP_NET_BIND_SERVICE,
+    Capability::CAP_SETGID,
+    Capability::CAP_SETUID,
+];
+
+/// Takes from the bounding set what root would get back when the command is executed. Another user gets nothing back.
+fn drop_capabilities() -> Result<(), String> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let held = caps::read(None, CapSet::Bounding).map_err(|e| e.to_string())?;
+    for capability in held.into_iter().filter(|capability| !KEPT_CAPABILITIES.contains(capability)) {
+        caps::drop(None, CapSet::Bounding, capability)
+            .map_err(|e| format!("root's capability {capability} can't be dropped: {e}"))?;
+    }
+    Ok(())
 }
 
 fn absence(status: &LandlockStatus) -> String {

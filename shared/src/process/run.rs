@@ -166,10 +166,14 @@ fn kill_session(supervisor: Pid) {
     let _ = kill(supervisor, Signal::SIGKILL);
     let deadline = Instant::now() + SWEEP_LIMIT;
     while Instant::now() < deadline {
-        let members = processes().unwrap_or_default().into_iter();
-        let members = members.filter(|p| p.session == supervisor && p.pid != supervisor && !p.is_zombie);
-        if members.map(|member| kill(member.pid, Signal::SIGKILL)).count() == 0 {
+        let mut members = processes().unwrap_or_default();
+        members.retain(|p| p.session == supervisor && p.pid != supervisor && !p.is_zombie);
+        if members.is_empty() {
             return;
+        }
+        for member in members {
+            // One that has ended meanwhile is what we want.
+            let _ = kill(member.pid, Signal::SIGKILL);
         }
         thread::sleep(Duration::from_millis(2));
     }

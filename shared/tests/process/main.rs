@@ -1,5 +1,8 @@
 //! Real commands under a real supervisor. This binary is its own supervisor, so it has its own `main`.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking; without the standard harness clippy can't know")]
+
+mod confinement;
 mod endings;
 mod leftovers;
 mod refusals;
@@ -18,7 +21,7 @@ fn main() -> ExitCode {
     if mode == support::CALLER {
         return support::be_a_caller();
     }
-    let tests = [endings::tests(), leftovers::tests(), refusals::tests()];
+    let tests = [confinement::tests(), endings::tests(), leftovers::tests(), refusals::tests()];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         Trial::test(name, move || {
             test();

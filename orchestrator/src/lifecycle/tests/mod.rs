@@ -1,0 +1,10 @@
+//! The core against its table, and the subtle pairs one by one.
+
+mod fixture;
+
+mod accepting;
+mod drifting;
+mod people;
+mod rules;
+mod table;
+mod verdicts;

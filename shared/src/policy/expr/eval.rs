@@ -1,0 +1,329 @@
+//! Evaluates a checked expression: strictly, from left to right, within a
+//! budget of steps.
+//!
+//! `&&`, `||` and `?:` do not evaluate what cannot matter; nothing else is
+//! skipped, and an error ends the evaluation.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::node::{Arithmetic, Comparison, Each, Node, Op, TextTest};
+use super::value::{Value, World};
+use crate::digest::Digest;
+
+/// The most steps that one evaluation may take. A step is one operation, or 64 bytes of compared text.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// The most different facts that are reported as seen.
+const SEEN_MAX: usize = 32;
+
+/// Why an evaluation failed, and the byte of the source at which.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct EvalError {
+    pub(crate) offset: usize,
+    pub(crate) message: String,
+}
+
+/// A fact that a condition read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// Its name, such as `round.coverage_pct`.
+    pub name: String,
+    /// Its value, in a short form for people.
+    pub value: String,
+}
+
+pub(super) fn evaluate(root: &Node, world: &World, seen: &mut Vec<Seen>) -> Result<bool, EvalError> {
+    let mut run = Run { world, seen, bound: Vec::new(), steps: 0 };
+    run.bool(root)
+}
+
+struct Run<'a> {
+    world: &'a World,
+    seen: &'a mut Vec<Seen>,
+    bound: Vec<Value>,
+    steps: u64,
+}
+
+fn fail<T>(node: &Node, message: impl Into<String>) -> Result<T, EvalError> {
+    Err(EvalError { offset: node.at, message: message.into() })
+}
+
+impl Run<'_> {
+    fn spend(&mut self, node: &Node, steps: u64) -> Result<(), EvalError> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > STEPS_MAX { fail(node, "the evaluation takes too many steps") } else { Ok(()) }
+    }
+
+    fn bool(&mut self, node: &Node) -> Result<bool, EvalError> {
+        match self.value(node)? {
+            Value::Bool(value) => Ok(value),
+            other => fail(node, format!("expected a bool, found a {}", other.sort())),
+        }
+    }
+
+    fn int(&mut self, node: &Node) -> Result<i64, EvalError> {
+        match self.value(node)? {
+            Value::Int(value) => Ok(value),
+            other => fail(node, format!("expected an int, found a {}", other.sort())),
+        }
+    }
+
+    fn text(&mut self, node: &Node) -> Result<Arc<str>, EvalError> {
+        match self.value(node)? {
+            Value::Text(text) => {
+                self.spend(node, text.len() as u64 / 64)?;
+                Ok(text)
+            }
+            other => fail(node, format!("expected a string, found a {}", other.sort())),
+        }
+    }
+
+    fn value(&mut self, node: &Node) -> Result<Value, EvalError> {
+        self.spend(node, 1)?;
+        let value = match &node.op {
+            Op::Const(value) => value.clone(),
+            Op::List(items) => Value::List(items.iter().map(|item| self.value(item)).collect::<Result<_, _>>()?),
+            Op::Variable(slot) => self.bound[*slot].clone(),
+            Op::Fact(_) | Op::Select(..) => self.read(node)?,
+            Op::Has(of, field) => Value::Bool(self.has(of, field)?),
+            Op::Index(of, index) => self.index(node, of, index)?,
+            Op::Not(of) => Value::Bool(!self.bool(of)?),
+            Op::Negate(of) => match self.int(of)?.checked_neg() {
+                Some(value) => Value::Int(value),
+                None => return fail(node, "the number overflows"),
+            },
+            Op::And(a, b) => Value::Bool(self.bool(a)? && self.bool(b)?),
+            Op::Or(a, b) => Value::Bool(self.bool(a)? || self.bool(b)?),
+            Op::Choose(condition, yes, no) => {
+                let chosen = if self.bool(condition)? { yes } else { no };
+                self.value(chosen)?
+            }
+            Op::Compare(comparison, a, b) => Value::Bool(self.compare(node, *comparison, a, b)?),
+            Op::Arithmetic(operator, a, b) => self.arithmetic(node, *operator, a, b)?,
+            Op::In(item, of) => Value::Bool(self.contains(item, of)?),
+            Op::Size(of) => Value::Int(self.size(of)?),
+            Op::TextTest(test, text, part) => {
+                let (text, part) = (self.text(text)?, self.text(part)?);
+                Value::Bool(match test {
+                    TextTest::StartsWith => text.starts_with(&*part),
+                    TextTest::EndsWith => text.ends_with(&*part),
+                    TextTest::Contains => text.contains(&*part),
+                })
+            }
+            Op::Glob(path, pattern) => Value::Bool(pattern.is_match(&*self.text(path)?)),
+            Op::Sample(percent) => Value::Bool(self.sample(percent)?),
+            Op::Each(each, list, body) => self.each(node, *each, list, body)?,
+        };
+        Ok(value)
+    }
+
+    /// Reads a fact, or a field of something, and notes what a rule saw.
+    fn read(&mut self, node: &Node) -> Result<Value, EvalError> {
+        let value = match &node.op {
+            Op::Fact(name) => match self.world.fact(name) {
+                Some(Value::Opaque(_)) | None => return fail(node, format!("there is no `{name}` here")),
+                Some(value) => value.clone(),
+            },
+            Op::Select(of, field) => {
+                let object = if of.fact_name().is_some() { self.read_quietly(of)? } else { self.value(of)? };
+                self.field(node, &object, field)?
+            }
+            _ => return self.value(node),
+        };
+        if let Some(name) = node.fact_name() {
+            self.note(name, &value);
+        }
+        Ok(value)
+    }
+
+    /// Reads what a longer name passes through, without noting it.
+    fn read_quietly(&mut self, node: &Node) -> Result<Value, EvalError> {
+        let noted = self.seen.len();
+        let value = self.read(node);
+        self.seen.truncate(noted);
+        value
+    }
+
+    fn note(&mut self, name: String, value: &Value) {
+        if self.seen.len() < SEEN_MAX && !self.seen.iter().any(|seen| seen.name == name) {
+            self.seen.push(Seen { name, value: value.to_string() });
+        }
+    }
+
+    fn field(&self, node: &Node, object: &Value, field: &str) -> Result<Value, EvalError> {
+        match object {
+            Value::Map(map) => match map.get(field) {
+                Some(value) => Ok(value.clone()),
+                None => fail(node, format!("there is no `{field}` here")),
+            },
+            other => fail(node, format!("a {} has no field `{field}`", other.sort())),
+        }
+    }
+
+    fn has(&mut self, of: &Node, field: &str) -> Result<bool, EvalError> {
+        match self.value(of)? {
+            Value::Map(map) => Ok(map.contains_key(field)),
+            other => fail(of, format!("a {} has no field `{field}`", other.sort())),
+        }
+    }
+
+    fn index(&mut self, node: &Node, of: &Node, index: &Node) -> Result<Value, EvalError> {
+        let (object, index) = (self.value(of)?, self.value(index)?);
+        match (&object, &index) {
+            (Value::List(items), Value::Int(position)) => {
+                match usize::try_from(*position).ok().and_then(|position| items.get(position)) {
+                    Some(item) => Ok(item.clone()),
+                    None => fail(node, format!("the list has {} items and none at {position}", items.len())),
+                }
+            }
+            (Value::Map(_), Value::Text(key)) => self.field(node, &object, key),
+            _ => fail(node, format!("a {} can't be indexed with a {}", object.sort(), index.sort())),
+        }
+    }
+
+    fn equal(&mut self, node: &Node, a: &Value, b: &Value) -> Result<bool, EvalError> {
+        self.spend(node, 1)?;
+        match (a, b) {
+            (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
+            (Value::Int(a), Value::Int(b)) => Ok(a == b),
+            (Value::Text(a), Value::Text(b)) => {
+                self.spend(node, a.len().min(b.len()) as u64 / 64)?;
+                Ok(a == b)
+            }
+            (Value::List(a), Value::List(b)) if a.len() != b.len() => Ok(false),
+            (Value::List(a), Value::List(b)) => {
+                for (a, b) in a.iter().zip(b.iter()) {
+                    if !self.equal(node, a, b)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => fail(node, format!("a {} can't be compared with a {}", a.sort(), b.sort())),
+        }
+    }
+
+    fn compare(&mut self, node: &Node, comparison: Comparison, a: &Node, b: &Node) -> Result<bool, EvalError> {
+        let (a, b) = (self.value(a)?, self.value(b)?);
+        let ordering = match comparison {
+            Comparison::Equal => return self.equal(node, &a, &b),
+            Comparison::NotEqual => return self.equal(node, &a, &b).map(|equal| !equal),
+            _ => match (&a, &b) {
+                (Value::Int(a), Value::Int(b)) => a.cmp(b),
+                (Value::Text(a), Value::Text(b)) => a.cmp(b),
+                _ => return fail(node, format!("a {} and a {} have no order", a.sort(), b.sort())),
+            },
+        };
+        Ok(match comparison {
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Greater => ordering.is_gt(),
+            _ => ordering.is_ge(),
+        })
+    }
+
+    fn arithmetic(&mut self, node: &Node, operator: Arithmetic, a: &Node, b: &Node) -> Result<Value, EvalError> {
+        let (a, b) = (self.value(a)?, self.value(b)?);
+        if let (Arithmetic::Add, Value::Text(a), Value::Text(b)) = (operator, &a, &b) {
+            self.spend(node, (a.len() + b.len()) as u64 / 64)?;
+            return Ok(Value::Text([&**a, &**b].concat().into()));
+        }
+        let (Value::Int(a), Value::Int(b)) = (&a, &b) else {
+            return fail(node, format!("a {} and a {} can't be calculated with", a.sort(), b.sort()));
+        };
+        let result = match operator {
+            Arithmetic::Add => a.checked_add(*b),
+            Arithmetic::Subtract => a.checked_sub(*b),
+            Arithmetic::Multiply => a.checked_mul(*b),
+            Arithmetic::Divide => a.checked_div(*b),
+            Arithmetic::Remainder => a.checked_rem(*b),
+        };
+        match result {
+            Some(value) => Ok(Value::Int(value)),
+            None if *b == 0 => fail(node, "division by zero"),
+            None => fail(node, "the number overflows"),
+        }
+    }
+
+    fn contains(&mut self, item: &Node, of: &Node) -> Result<bool, EvalError> {
+        let (item, object) = (self.value(item)?, self.value(of)?);
+        match &object {
+            Value::List(items) => {
+                for candidate in items.iter() {
+                    if self.equal(of, &item, candidate)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Value::Map(map) => match &item {
+                Value::Text(key) => Ok(map.contains_key(&**key)),
+                other => fail(of, format!("a {} is no key", other.sort())),
+            },
+            other => fail(of, format!("nothing is `in` a {}", other.sort())),
+        }
+    }
+
+    fn size(&mut self, of: &Node) -> Result<i64, EvalError> {
+        let size = match self.value(of)? {
+            Value::Text(text) => {
+                self.spend(of, text.len() as u64 / 64)?;
+                text.chars().count()
+            }
+            Value::List(items) => items.len(),
+            Value::Map(map) => map.len(),
+            other => return fail(of, format!("a {} has no size", other.sort())),
+        };
+        Ok(i64::try_from(size).unwrap_or(i64::MAX))
+    }
+
+    /// Draws from the checkpoint's hash: the same checkpoint always gives the same answer.
+    fn sample(&mut self, percent: &Node) -> Result<bool, EvalError> {
+        let share = self.int(percent)?;
+        if !(0..=100).contains(&share) {
+            return fail(percent, format!("{share} is no percentage"));
+        }
+        if self.world.checkpoint_hash().is_empty() {
+            return fail(percent, "there is no checkpoint to sample");
+        }
+        let digest = Digest::of(format!("checkrein.sample:{}", self.world.checkpoint_hash()));
+        let drawn = digest.as_bytes()[..8].iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        Ok(drawn % 100 < share.unsigned_abs())
+    }
+
+    fn each(&mut self, node: &Node, each: Each, list: &Node, body: &Node) -> Result<Value, EvalError> {
+        let items = match self.value(list)? {
+            Value::List(items) => items,
+            // As in CEL, a mapping stands for its keys.
+            Value::Map(map) => map.keys().map(|key| Value::text(key)).collect(),
+            other => return fail(list, format!("a {} has no items", other.sort())),
+        };
+        let mut kept = Vec::new();
+        let mut hits = 0usize;
+        for item in items.iter() {
+            self.spend(node, 1)?;
+            self.bound.push(item.clone());
+            let result = self.value(body);
+            self.bound.pop();
+            match (each, result?) {
+                (Each::Map, value) => kept.push(value),
+                (Each::Exists, Value::Bool(true)) => return Ok(Value::Bool(true)),
+                (Each::All, Value::Bool(false)) => return Ok(Value::Bool(false)),
+                (Each::ExistsOne, Value::Bool(true)) => hits += 1,
+                (Each::Filter, Value::Bool(true)) => kept.push(item.clone()),
+                (_, Value::Bool(_)) => {}
+                (_, other) => return fail(body, format!("expected a bool, found a {}", other.sort())),
+            }
+        }
+        Ok(match each {
+            Each::Exists => Value::Bool(false),
+            Each::All => Value::Bool(true),
+            Each::ExistsOne => Value::Bool(hits == 1),
+            Each::Filter | Each::Map => Value::List(kept.into()),
+        })
+    }
+}
