@@ -3,6 +3,7 @@
 //! Piped output is stable and has no escape sequences. A reader that went away
 //! is no error: what follows is dropped, and the work goes on.
 
+mod checkpoint;
 mod diff;
 mod escape;
 mod facts;
@@ -21,11 +22,12 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+pub(crate) use checkpoint::checkpoint_lines;
 pub(crate) use diff::coloured_diff;
 pub(crate) use escape::{shown, shown_lines};
-pub(crate) use facts::{ago, columns};
-pub(crate) use line::event_line;
-pub(crate) use task::{inbox_lines, task_lines};
+pub(crate) use facts::{ago, clock, columns, shortened};
+pub(crate) use line::event_lines;
+pub(crate) use task::{inbox_lines, task_lines, tasks_lines};
 pub(crate) use why::why_lines;
 
 /// When to use colour.
