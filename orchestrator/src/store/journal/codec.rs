@@ -1,0 +1,230 @@
+//! The text of a journal line: `{"hash":"sha256:...","record":{...}}`.
+//!
+//! The hash is that of the record's bytes as they stand, so checking it needs no
+//! JSON parser, and nobody can disagree about the canonical form. Records are
+//! prepared in two pieces, with the chain's own fields left out between them, so
+//! that only joining and hashing is left to the one thread that appends.
+
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::{MessageId, TaskId};
+use checkrein_shared::json;
+use checkrein_shared::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Head;
+use crate::store::model::{OutgoingMessage, RECORD_BYTES_MAX, Record, Recorded, TimerChange};
+
+/// The format of the journal that this version writes and reads.
+pub(in crate::store) const FORMAT: u64 = 1;
+
+/// How deeply a value in a record may be nested: the strict parser counts from the line's outside.
+pub(in crate::store) const VALUE_DEPTH_MAX: usize = json::DEPTH_MAX - 8;
+
+/// The longest line: the record and its envelope.
+pub(super) const LINE_BYTES_MAX: usize = RECORD_BYTES_MAX + ENVELOPE_BYTES;
+
+const OPEN: &[u8] = b"{\"hash\":\"";
+const BETWEEN: &[u8] = b"\",\"record\":";
+const CLOSE: &[u8] = b"}\n";
+const DIGEST_BYTES: usize = "sha256:".len() + 64;
+const ENVELOPE_BYTES: usize = OPEN.len() + DIGEST_BYTES + BETWEEN.len() + CLOSE.len();
+
+/// What makes a journal file recognisable.
+const MAGIC: &str = "journal";
+
+/// The first line of a segment file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Header {
+    checkrein: String,
+    format: u64,
+    /// The hash of the last record of the segment before.
+    pub(super) previous: Option<Digest>,
+    /// The segment's own number.
+    pub(super) segment: u32,
+    /// The sequence number of the segment's first record.
+    pub(super) sequence: u64,
+}
+
+/// Why a header line is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HeaderFlaw {
+    Format(u64),
+    Text(String),
+}
+
+impl Header {
+    pub(super) fn new(segment: u32, head: Head) -> Self {
+        Self { checkrein: MAGIC.to_owned(), format: FORMAT, previous: head.hash, segment, sequence: head.count + 1 }
+    }
+
+    /// The chain's head before the segment's first record.
+    pub(super) fn head(&self) -> Head {
+        Head { count: self.sequence.saturating_sub(1), hash: self.previous }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut line = json::canonical(self).expect("a header holds only texts and small integers");
+        line.push(b'\n');
+        line
+    }
+
+    pub(super) fn decode(line: &[u8]) -> Result<Self, HeaderFlaw> {
+        let text = line.strip_suffix(b"\n").ok_or_else(|| HeaderFlaw::Text("the header has no end".to_owned()))?;
+        let value = json::parse(text).map_err(|error| HeaderFlaw::Text(error.to_string()))?;
+        // The format comes first: a later version's header may have other fields.
+        match (value.get("checkrein").and_then(Value::as_str), value.get("format").and_then(Value::as_u64)) {
+            (Some(MAGIC), Some(FORMAT)) => {}
+            (Some(MAGIC), Some(other)) => return Err(HeaderFlaw::Format(other)),
+            _ => return Err(HeaderFlaw::Text("this is no header of a journal".to_owned())),
+        }
+        let header: Self = json::parse_as("header", text).map_err(|error| HeaderFlaw::Text(error.to_string()))?;
+        if header.encode() != line {
+            return Err(HeaderFlaw::Text("the header is not in canonical form".to_owned()));
+        }
+        Ok(header)
+    }
+}
+
+/// A record whose place in the chain is not known yet.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::store) struct Draft {
+    pub at: Timestamp,
+    pub cause: Option<MessageId>,
+    pub decision: Value,
+    pub event: Value,
+    pub kind: String,
+    pub messages: Vec<OutgoingMessage>,
+    pub state: Value,
+    pub task: Option<TaskId>,
+    pub timers: Vec<TimerChange>,
+    pub version: u64,
+}
+
+/// The fields that sort before `previous` and `sequence`.
+#[derive(Serialize)]
+struct Front<'a> {
+    at: &'a Timestamp,
+    cause: &'a Option<MessageId>,
+    decision: &'a Value,
+    event: &'a Value,
+    kind: &'a str,
+    messages: &'a [OutgoingMessage],
+}
+
+/// The fields that sort after them.
+#[derive(Serialize)]
+struct Back<'a> {
+    state: &'a Value,
+    task: &'a Option<TaskId>,
+    timers: &'a [TimerChange],
+    version: u64,
+}
+
+/// A draft and its canonical text but for the chain's fields.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::store) struct Prepared {
+    draft: Draft,
+    front: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl Prepared {
+    /// Does everything that does not depend on the record's place.
+    pub(in crate::store) fn new(draft: Draft) -> Result<Self, json::Error> {
+        let Draft { at, cause, decision, event, kind, messages, state, task, timers, version } = &draft;
+        let mut front = json::canonical(&Front { at, cause, decision, event, kind, messages })?;
+        let back = json::canonical(&Back { state, task, timers, version: *version })?.split_off(1);
+        front.pop();
+        Ok(Self { front, back, draft })
+    }
+
+    pub(in crate::store) fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// About how large the record will be.
+    pub(in crate::store) fn size(&self) -> usize {
+        self.front.len() + self.back.len() + 128
+    }
+
+    /// Writes the line that follows `head` to `buffer`; returns the new head.
+    pub(super) fn seal(&self, head: Head, buffer: &mut Vec<u8>) -> Head {
+        let sequence = head.count + 1;
+        let previous = head.hash.map_or_else(|| "null".to_owned(), |hash| format!("\"{hash}\""));
+        let middle = format!(",\"previous\":{previous},\"sequence\":{sequence},");
+        let pieces = [self.front.as_slice(), middle.as_bytes(), self.back.as_slice()];
+        let mut hasher = checkrein_shared::digest::Hasher::new();
+        pieces.iter().for_each(|piece| hasher.update(piece));
+        let hash = hasher.finish();
+        buffer.extend_from_slice(OPEN);
+        buffer.extend_from_slice(hash.to_string().as_bytes());
+        buffer.extend_from_slice(BETWEEN);
+        pieces.iter().for_each(|piece| buffer.extend_from_slice(piece));
+        buffer.extend_from_slice(CLOSE);
+        Head { count: sequence, hash: Some(hash) }
+    }
+
+    /// The record at its place.
+    pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> Recorded {
+        let Draft { at, cause, decision, event, kind, messages, state, task, timers, version } = self.draft;
+        let sequence = head.count;
+        let record =
+            Record { at, cause, decision, event, kind, messages, previous, sequence, state, task, timers, version };
+        Recorded { hash: head.hash.expect("a sealed record has a hash"), record }
+    }
+}
+
+/// Takes a line apart and checks the hash. The bytes are the record's.
+pub(super) fn open_line(line: &[u8]) -> Result<(Digest, &[u8]), String> {
+    let record = line
+        .strip_prefix(OPEN)
+        .and_then(|rest| rest.split_at_checked(DIGEST_BYTES))
+        .and_then(|(hash, rest)| Some((hash, rest.strip_prefix(BETWEEN)?.strip_suffix(CLOSE)?)));
+    let Some((hash, record)) = record else {
+        return Err("the line is not `{\"hash\":...,\"record\":...}`".to_owned());
+    };
+    let hash = std::str::from_utf8(hash).ok().and_then(|text| text.parse::<Digest>().ok());
+    let Some(hash) = hash else { return Err("the hash is not a digest".to_owned()) };
+    match Digest::of(record) {
+        found if found == hash => Ok((hash, record)),
+        found => Err(format!("the record's bytes have the hash {found}, the line says {hash}")),
+    }
+}
+
+/// The fields that tie a record to the one before.
+#[derive(Debug, Deserialize)]
+pub(super) struct Link {
+    pub(super) previous: Option<Digest>,
+    pub(super) sequence: u64,
+}
+
+/// Reads only the chain's fields of a record whose hash was checked.
+pub(super) fn link(record: &[u8]) -> Result<Link, String> {
+    serde_json::from_slice(record).map_err(|error| error.to_string())
+}
+
+/// Reads a record whose hash was checked.
+pub(super) fn decode(hash: Digest, record: &[u8]) -> Result<Recorded, String> {
+    let record = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    Ok(Recorded { hash, record })
+}
+
+/// Reads a record as strictly as can be: also its canonical form must be the same bytes.
+pub(super) fn decode_strictly(hash: Digest, record: &[u8]) -> Result<Recorded, String> {
+    let parsed: Record = json::parse_as("record", record).map_err(|error| error.to_string())?;
+    match json::canonical(&parsed) {
+        Ok(canonical) if canonical == record => Ok(Recorded { hash, record: parsed }),
+        _ => Err("the record is not in canonical form".to_owned()),
+    }
+}
+
+/// How deeply a value is nested; stops counting at `limit`.
+pub(in crate::store) fn deeper_than(value: &Value, limit: usize) -> bool {
+    match value {
+        Value::Array(items) => limit == 0 || items.iter().any(|item| deeper_than(item, limit - 1)),
+        Value::Object(map) => limit == 0 || map.values().any(|item| deeper_than(item, limit - 1)),
+        _ => false,
+    }
+}

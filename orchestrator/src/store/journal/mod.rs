@@ -1,0 +1,48 @@
+//! The journal: an append-only chain of records in segment files.
+//!
+//! `docs/journal.md` describes the files for people. The parts: [`codec`] is the
+//! text of a line, [`segment`] the names and births of files, [`scan`] reads and
+//! checks the chain, [`recovery`] opens it after whatever happened, [`append`]
+//! writes batches, [`read`] fetches single records, [`head`] is the copy of the
+//! chain's head outside the chain. Nothing here knows tasks or the index.
+
+mod append;
+mod codec;
+mod head;
+mod read;
+mod recovery;
+mod scan;
+mod segment;
+
+use checkrein_shared::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+pub(super) use append::Writer;
+pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
+pub(super) use head::HeadFile;
+pub(super) use read::Reader;
+pub use recovery::TornTail;
+pub(super) use recovery::{Opened, open, unfinished_tail};
+pub(super) use scan::{Scan, ScanError};
+pub(super) use segment::{list, path_of};
+
+/// The newest record of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// How many records there are, which is the newest one's sequence number.
+    pub count: u64,
+    /// Its hash; `None` while there is none.
+    pub hash: Option<Digest>,
+}
+
+/// Where a record's line lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The segment's number.
+    pub segment: u32,
+    /// The line's first byte.
+    pub offset: u64,
+    /// The line's length in bytes, with its end.
+    pub length: u32,
+}

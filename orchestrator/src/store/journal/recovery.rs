@@ -1,0 +1,268 @@
+//! Opening a journal after whatever happened to it.
+//!
+//! Only the end of the last segment can be unfinished by a crash: bytes of a
+//! batch that nobody was told about. They are put aside and cut off, once, and
+//! that is logged. Everything else that is wrong is an error that names the
+//! place; nothing that was acknowledged is ever cut off, and a journal that has
+//! lost its end is never taken for a shorter one, nor for a new one.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::head::HeadFile;
+use super::scan::{Flaw, Scan, ScanError, sound_line_follows};
+use super::{Head, Writer, segment};
+use crate::store::error::Error;
+
+/// A run of zero bytes this long is a hole that a crash left, not text with a flipped bit.
+const HOLE_BYTES: usize = 8;
+
+/// Something outside the journal that remembers how long it was.
+#[derive(Debug, Clone, Copy)]
+struct Witness {
+    name: &'static str,
+    head: Head,
+}
+
+/// What a crash left at the end of the journal, and where it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TornTail {
+    /// The segment that was repaired.
+    pub segment: PathBuf,
+    /// Where it was cut.
+    pub offset: u64,
+    /// How many bytes were cut off; 0 where only a line's end was missing and was added.
+    pub bytes: u64,
+    /// Where the bytes are kept.
+    pub kept: Option<PathBuf>,
+}
+
+/// A journal that is ready.
+pub(in crate::store) struct Opened {
+    pub(in crate::store) writer: Writer,
+    pub(in crate::store) torn: Option<TornTail>,
+}
+
+/// Opens the journal in `folder`, or begins it where there is nothing at all.
+///
+/// `index` is what the index knows, if there is one; `had_index` says that one
+/// has been there at all, so that this can't be the first run.
+pub(in crate::store) fn open(
+    folder: &Path,
+    segment_bytes_max: u64,
+    index: Option<Head>,
+    had_index: bool,
+) -> Result<Opened, Error> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(Error::io(format!("make the folder {}", folder.display())))?;
+    segment::clear_unborn(folder)?;
+    let segments = segment::list(folder)?;
+    let head_file = HeadFile::new(folder);
+    let recorded = head_file.read()?;
+    let witnesses: Vec<Witness> = [("head file", recorded), ("index", index)]
+        .into_iter()
+        .filter_map(|(name, head)| Some(Witness { name, head: head? }))
+        .collect();
+    let Some(&last) = segments.last() else {
+        return begin(folder, segment_bytes_max, &head_file, &witnesses, had_index);
+    };
+    let opened = resume(folder, segment_bytes_max, last, &witnesses)?;
+    if recorded.is_none() {
+        tracing::warn!(folder = %folder.display(), "the journal's head file was missing and is written anew");
+        head_file.write(opened.writer.head()).map_err(Error::io("write the journal's head file"))?;
+    }
+    Ok(opened)
+}
+
+/// The first run: there must be no sign of an earlier one.
+fn begin(
+    folder: &Path,
+    segment_bytes_max: u64,
+    head_file: &HeadFile,
+    witnesses: &[Witness],
+    had_index: bool,
+) -> Result<Opened, Error> {
+    for witness in witnesses {
+        if witness.head.count > 0 {
+            return Err(Error::LostAcknowledged { witness: witness.name, recorded: witness.head.count, found: 0 });
+        }
+    }
+    if had_index {
+        return Err(Error::MissingSegment(segment::path_of(folder, 1)));
+    }
+    let doing = || format!("begin the journal in {}", folder.display());
+    let head = Head::default();
+    let (file, length) = segment::create(folder, 1, head).map_err(Error::io(doing()))?;
+    head_file.write(head).map_err(Error::io(doing()))?;
+    let writer = Writer::new(folder.to_path_buf(), 1, file, length, head, segment_bytes_max);
+    Ok(Opened { writer, torn: None })
+}
+
+fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness]) -> Result<Opened, Error> {
+    let checker = Checker { witnesses };
+    let mut before = None;
+    for number in first_to_scan(folder, last, witnesses)?..last {
+        let mut scan = Scan::open(folder, number, before)?;
+        checker.check(scan.head())?;
+        while let Some(entry) = scan.next_sound()? {
+            checker.check(entry.head)?;
+        }
+        before = Some(scan.head());
+    }
+    if before.is_none() && last > 1 {
+        before = Some(last_of(folder, last - 1)?);
+    }
+    let mut scan = Scan::open(folder, last, before)?;
+    checker.check(scan.head())?;
+    let torn = loop {
+        match scan.next() {
+            Ok(Some(entry)) => checker.check(entry.head)?,
+            Ok(None) => break None,
+            Err(ScanError::Flaw(flaw)) => match repair(&scan, flaw, &checker)? {
+                Repaired::Cut(torn) => break Some(torn),
+                // The last record is whole now, so everything is read once more.
+                Repaired::Completed(torn) => {
+                    let opened = resume(folder, segment_bytes_max, last, witnesses)?;
+                    return Ok(Opened { torn: Some(torn), ..opened });
+                }
+            },
+            Err(ScanError::Other(error)) => return Err(error),
+        }
+    };
+    checker.check_end(scan.head())?;
+    let path = scan.path();
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(Error::io(format!("open {} for writing", path.display())))?;
+    let writer = Writer::new(folder.to_path_buf(), last, file, scan.offset(), scan.head(), segment_bytes_max);
+    Ok(Opened { writer, torn })
+}
+
+/// The segment from which on everything is read: it holds the oldest record that a witness names.
+/// What lies before was checked when it was written, and is checked when it is read.
+fn first_to_scan(folder: &Path, last: u32, witnesses: &[Witness]) -> Result<u32, Error> {
+    let oldest = witnesses.iter().map(|witness| witness.head.count).min().unwrap_or(0);
+    for number in (2..=last).rev() {
+        if Scan::open(folder, number, None)?.head().count <= oldest {
+            return Ok(number);
+        }
+    }
+    Ok(1)
+}
+
+/// The head after the last record of a segment. Reads all of it, so the segment is checked too.
+fn last_of(folder: &Path, number: u32) -> Result<Head, Error> {
+    let mut scan = Scan::open(folder, number, None)?;
+    while scan.next_sound()?.is_some() {}
+    Ok(scan.head())
+}
+
+/// Compares the chain with what others remember of it.
+struct Checker<'a> {
+    witnesses: &'a [Witness],
+}
+
+impl Checker<'_> {
+    fn check(&self, head: Head) -> Result<(), Error> {
+        for Witness { name, head: recorded } in self.witnesses {
+            if recorded.count == head.count && recorded.hash != head.hash {
+                return Err(Error::mismatch(name, head.count, recorded.hash, head.hash));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_end(&self, head: Head) -> Result<(), Error> {
+        match self.witnesses.iter().find(|witness| witness.head.count > head.count) {
+            Some(Witness { name: witness, head: recorded }) => {
+                Err(Error::LostAcknowledged { witness, recorded: recorded.count, found: head.count })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// How the end of the journal was repaired.
+enum Repaired {
+    /// An unfinished record was cut off.
+    Cut(TornTail),
+    /// The last record lacked only its line's end, which was added.
+    Completed(TornTail),
+}
+
+/// Repairs the end of the last segment, if a crash can have left it so.
+fn repair(scan: &Scan, flaw: Flaw, checker: &Checker<'_>) -> Result<Repaired, Error> {
+    let path = scan.path().to_path_buf();
+    let doing = || format!("repair {}", path.display());
+    let tail = read_from(&path, flaw.offset)?;
+    let bytes = tail.len() as u64;
+    if let Some(sound) = flaw.sound_bytes {
+        if bytes > sound + 1 {
+            return Err(scan.damaged(flaw));
+        }
+        let file = OpenOptions::new().write(true).open(&path).map_err(Error::io(doing()))?;
+        let end = flaw.offset + sound;
+        file.write_all_at(b"\n", end).and_then(|()| file.sync_all()).map_err(Error::io(doing()))?;
+        tracing::warn!(segment = %path.display(), "the journal's last line had no end; it was added");
+        return Ok(Repaired::Completed(TornTail { segment: path, offset: end, bytes: 0, kept: None }));
+    }
+    if !is_unfinished(&path, flaw.offset, &tail)? {
+        return Err(scan.damaged(flaw));
+    }
+    checker.check_end(scan.head())?;
+    let kept = path.with_extension(format!("{}.torn", flaw.offset));
+    let put_aside = || {
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&kept)?;
+        file.write_all(&tail)?;
+        file.sync_all()?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
+        let segment = OpenOptions::new().write(true).open(&path)?;
+        segment.set_len(flaw.offset)?;
+        segment.sync_all()
+    };
+    put_aside().map_err(Error::io(doing()))?;
+    tracing::warn!(
+        segment = %path.display(), offset = flaw.offset, bytes, kept = %kept.display(),
+        "cut off an unfinished record that a crash left at the end of the journal; nobody had been told that it was stored"
+    );
+    Ok(Repaired::Cut(TornTail { segment: path, offset: flaw.offset, bytes, kept: Some(kept) }))
+}
+
+/// Whether these bytes at the end of a segment are what a crash leaves of a write: without a
+/// line's end, or with a hole where a page did not reach the disk; and nothing sound after them.
+fn is_unfinished(path: &Path, offset: u64, tail: &[u8]) -> Result<bool, Error> {
+    let hole = || tail.windows(HOLE_BYTES).any(|run| run.iter().all(|b| *b == 0));
+    Ok((!tail.contains(&b'\n') || hole()) && !sound_line_follows(path, offset)?)
+}
+
+/// How many bytes are unfinished at the end of a segment; `None` where the flaw is damage.
+pub(in crate::store) fn unfinished_tail(scan: &Scan, flaw: &Flaw) -> Result<Option<u64>, Error> {
+    let tail = read_from(scan.path(), flaw.offset)?;
+    let bytes = tail.len() as u64;
+    let unfinished = match flaw.sound_bytes {
+        Some(sound) => bytes <= sound + 1,
+        None => is_unfinished(scan.path(), flaw.offset, &tail)?,
+    };
+    Ok(unfinished.then_some(bytes))
+}
+
+fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, Error> {
+    let mut tail = Vec::new();
+    let mut read = || {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_to_end(&mut tail)
+    };
+    read().map_err(Error::io(format!("read {}", path.display())))?;
+    Ok(tail)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! The keys and values of the index, as bytes.
+//!
+//! All lie in one ordered map, so that one batch changes them together. The first
+//! byte says what a key is; numbers are big-endian, so that byte order is their
+//! order; texts end with a zero byte, which no id contains.
+
+use checkrein_shared::ids::{MessageId, TaskId};
+use checkrein_shared::time::Timestamp;
+
+use super::journal::Position;
+use super::model::TimerId;
+
+/// The largest value; sled keeps larger ones where it never syncs them. What does
+/// not fit is read from its journal record instead.
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
+
+/// The index's own mark: see [`super::index::Mark`].
+pub(super) const MARK: &[u8] = b"!";
+
+const TASK: u8 = b'a';
+const EVENT: u8 = b'e';
+const OUTBOX: u8 = b'o';
+const OUTBOX_BY_ID: u8 = b'p';
+const SEEN: u8 = b's';
+const SEEN_BY_SEQUENCE: u8 = b'r';
+const TIMER: u8 = b't';
+const TIMER_BY_ID: u8 = b'u';
+const PLACE: u8 = b'x';
+
+/// Every how many records the index notes where one lies.
+const PLACE_EVERY: u64 = 64;
+
+fn key(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(kind);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// A task's newest state.
+pub(super) fn task(task: &TaskId) -> Vec<u8> {
+    key(TASK, &[task.as_str().as_bytes()])
+}
+
+/// All tasks after `after`.
+pub(super) fn tasks_after(after: Option<&TaskId>) -> (Vec<u8>, Vec<u8>) {
+    let from = after.map_or_else(|| vec![TASK], |after| key(TASK, &[after.as_str().as_bytes(), b"\0"]));
+    (from, vec![TASK + 1])
+}
+
+/// Reads the task out of the key of its state.
+pub(super) fn task_of(key: &[u8]) -> Option<TaskId> {
+    text(key.get(1..)?)?.parse().ok()
+}
+
+/// Where a task's event lies.
+pub(super) fn event(task: &TaskId, version: u64) -> Vec<u8> {
+    key(EVENT, &[task.as_str().as_bytes(), b"\0", &version.to_be_bytes()])
+}
+
+/// A message that waits: by the record that it follows from, and its place in it.
+pub(super) fn outbox(sequence: u64, ordinal: u16) -> Vec<u8> {
+    key(OUTBOX, &[&sequence.to_be_bytes(), &ordinal.to_be_bytes()])
+}
+
+/// All messages that wait.
+pub(super) fn outbox_range() -> (Vec<u8>, Vec<u8>) {
+    (vec![OUTBOX], vec![OUTBOX + 1])
+}
+
+/// Reads sequence and ordinal out of a waiting message's key.
+pub(super) fn outbox_of(key: &[u8]) -> Option<(u64, u16)> {
+    let (sequence, ordinal) = key.get(1..)?.split_at_checked(8)?;
+    Some((u64::from_be_bytes(sequence.try_into().ok()?), u16::from_be_bytes(ordinal.try_into().ok()?)))
+}
+
+/// The key of a waiting message, by its id.
+pub(super) fn outbox_by_id(id: &MessageId) -> Vec<u8> {
+    key(OUTBOX_BY_ID, &[id.as_str().as_bytes()])
+}
+
+/// The record that an incoming message caused.
+pub(super) fn seen(id: &MessageId) -> Vec<u8> {
+    key(SEEN, &[id.as_str().as_bytes()])
+}
+
+/// The incoming message that caused a record.
+pub(super) fn seen_by_sequence(sequence: u64) -> Vec<u8> {
+    key(SEEN_BY_SEQUENCE, &[&sequence.to_be_bytes()])
+}
+
+/// A timer, by when it is due.
+pub(super) fn timer(at: Timestamp, task: &TaskId, id: &TimerId) -> Vec<u8> {
+    // Timestamps are never negative.
+    key(TIMER, &[&at.as_millis().to_be_bytes(), task.as_str().as_bytes(), b"\0", id.as_str().as_bytes()])
+}
+
+/// All timers that are due at `now`.
+pub(super) fn timers_until(now: Option<Timestamp>) -> (Vec<u8>, Vec<u8>) {
+    let end = now.and_then(|now| now.as_millis().checked_add(1));
+    (vec![TIMER], end.map_or_else(|| vec![TIMER + 1], |end| key(TIMER, &[&end.to_be_bytes()])))
+}
+
+/// Reads a timer's key.
+pub(super) fn timer_of(key: &[u8]) -> Option<(Timestamp, TaskId, TimerId)> {
+    let (at, names) = key.get(1..)?.split_at_checked(8)?;
+    let split = names.iter().position(|b| *b == 0)?;
+    let at = Timestamp::from_millis(i64::from_be_bytes(at.try_into().ok()?));
+    Some((at, text(&names[..split])?.parse().ok()?, text(&names[split + 1..])?.parse().ok()?))
+}
+
+/// When a timer is due, by its name.
+pub(super) fn timer_by_id(task: &TaskId, id: &TimerId) -> Vec<u8> {
+    key(TIMER_BY_ID, &[task.as_str().as_bytes(), b"\0", id.as_str().as_bytes()])
+}
+
+/// Where every 64th record lies: the newest at or before `sequence`.
+pub(super) fn place(sequence: u64) -> Vec<u8> {
+    key(PLACE, &[&place_of(sequence).to_be_bytes()])
+}
+
+/// The number of the record whose place is noted at or before `sequence`.
+pub(super) fn place_of(sequence: u64) -> u64 {
+    sequence.saturating_sub(1) / PLACE_EVERY * PLACE_EVERY + 1
+}
+
+/// Whether the index notes where this record lies.
+pub(super) fn has_place(sequence: u64) -> bool {
+    sequence % PLACE_EVERY == 1
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+/// A place in the journal, and whatever of the record is worth having at hand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pointer {
+    pub(super) position: Position,
+    /// The version of the task, or the ordinal of the message or timer in its record.
+    pub(super) number: u64,
+    /// JSON, where it fits; else it is read from the record.
+    pub(super) inline: Option<Vec<u8>>,
+}
+
+const POINTER_BYTES: usize = 4 + 8 + 4 + 8;
+
+impl Pointer {
+    pub(super) fn new(position: Position, number: u64, inline: Vec<u8>) -> Self {
+        let fits = !inline.is_empty() && POINTER_BYTES + inline.len() <= VALUE_BYTES_MAX;
+        Self { position, number, inline: fits.then_some(inline) }
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let Position { segment, offset, length } = self.position;
+        let mut bytes = Vec::with_capacity(POINTER_BYTES + self.inline.as_ref().map_or(0, Vec::len));
+        bytes.extend_from_slice(&segment.to_be_bytes());
+        bytes.extend_from_slice(&offset.to_be_bytes());
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&self.number.to_be_bytes());
+        bytes.extend_from_slice(self.inline.as_deref().unwrap_or_default());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (segment, rest) = bytes.split_first_chunk::<4>()?;
+        let (offset, rest) = rest.split_first_chunk::<8>()?;
+        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let (number, rest) = rest.split_first_chunk::<8>()?;
+        let position = Position {
+            segment: u32::from_be_bytes(*segment),
+            offset: u64::from_be_bytes(*offset),
+            length: u32::from_be_bytes(*length),
+        };
+        let inline = (!rest.is_empty()).then(|| rest.to_vec());
+        Some(Self { position, number: u64::from_be_bytes(*number), inline })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn timers_sort_by_time_and_the_range_ends_with_now() {
+        let (task, id) = ("t-1".parse().unwrap(), "lease/1".parse().unwrap());
+        let at = |millis| timer(Timestamp::from_millis(millis), &task, &id);
+        let (from, to) = timers_until(Some(Timestamp::from_millis(256)));
+        assert!(from < at(0) && at(0) < at(255) && at(255) < at(256) && at(256) < to && to < at(257));
+        assert_eq!(timer_of(&at(256)), Some((Timestamp::from_millis(256), task, id)));
+    }
+
+    #[test]
+    fn a_task_whose_name_begins_with_another_ones_is_listed_after_it() {
+        let (short, long): (TaskId, TaskId) = ("t-1".parse().unwrap(), "t-1-a".parse().unwrap());
+        let (from, to) = tasks_after(Some(&short));
+        assert!(task(&short) < from && from < task(&long) && task(&long) < to);
+        assert_eq!(task_of(&task(&long)), Some(long));
+    }
+
+    #[test]
+    fn places_are_noted_for_the_first_of_every_64_records() {
+        assert!(has_place(1) && has_place(65) && !has_place(64));
+        assert_eq!(place(64), place(1));
+        assert_eq!(place(65), place(128));
+        assert_ne!(place(64), place(65));
+    }
+
+    proptest! {
+        #[test]
+        fn pointers_survive_a_round_trip_within_the_limit(segment: u32, offset: u64, length: u32, number: u64, size in 0..5000usize) {
+            let pointer = Pointer::new(Position { segment, offset, length }, number, vec![b'7'; size]);
+            let bytes = pointer.encode();
+            prop_assert!(bytes.len() <= VALUE_BYTES_MAX);
+            prop_assert_eq!(Pointer::decode(&bytes), Some(pointer));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The one thread that appends to the journal.
+//!
+//! It takes whatever waits, gives each record its place in the chain and in its
+//! task, and puts all of them on the disk with one sync. It answers nobody whose
+//! record went to the disk: the indexer does, once the record can be read.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use checkrein_shared::ids::{MessageId, TaskId};
+use checkrein_shared::time::Timestamp;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::Shared;
+use super::indexer::{Durable, Reply};
+use crate::store::error::{CommitError, Error};
+use crate::store::journal::{Draft, HeadFile, Prepared, Writer};
+use crate::store::keys;
+use crate::store::projection::{DELIVERED, Delivered};
+
+/// How many records go to the disk together.
+const BATCH_RECORDS_MAX: usize = 512;
+
+/// How many bytes go to the disk together; one more record may exceed it.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// How many delivered messages one record names.
+const DELIVERED_MAX: usize = 1_000;
+
+/// Every how many records the head file is written, besides at each segment's birth.
+const HEAD_EVERY: u64 = 10_000;
+
+/// How many versions are remembered before those that the index holds are dropped.
+const VERSIONS_MAX: usize = 4_096;
+
+/// What the appender is asked for.
+pub(super) enum Command {
+    Commit { prepared: Box<Prepared>, expected_version: u64, reply: Reply },
+    Delivered { ids: Vec<MessageId>, at: Timestamp },
+}
+
+/// A record on its way to the disk, and who waits for it.
+struct Staged {
+    prepared: Prepared,
+    reply: Option<Reply>,
+}
+
+pub(super) struct Appender {
+    shared: Arc<Shared>,
+    writer: Writer,
+    head_file: HeadFile,
+    /// The count that the head file says.
+    head_written: u64,
+    durable: SyncSender<Vec<Durable>>,
+    /// Versions that the index may not have yet, each with the record that made it.
+    versions: HashMap<TaskId, (u64, u64)>,
+    /// Delivered messages that no record names yet.
+    delivered: Vec<MessageId>,
+    delivered_at: Option<Timestamp>,
+}
+
+impl Appender {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        writer: Writer,
+        head_file: HeadFile,
+        durable: SyncSender<Vec<Durable>>,
+    ) -> Self {
+        Self {
+            shared,
+            head_written: 0,
+            writer,
+            head_file,
+            durable,
+            versions: HashMap::new(),
+            delivered: Vec::new(),
+            delivered_at: None,
+        }
+    }
+
+    /// Works until nobody can send commands any more, then leaves a clean end.
+    pub(super) fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+        while let Some(first) = commands.blocking_recv() {
+            let mut batch = Vec::new();
+            let mut versions = HashMap::new();
+            let mut bytes = 0;
+            let mut next = Some(first);
+            while let Some(command) = next {
+                bytes += self.stage(command, &mut batch, &mut versions);
+                let full = batch.len() >= BATCH_RECORDS_MAX || bytes >= BATCH_BYTES_MAX;
+                next = if full { None } else { commands.try_recv().ok() };
+            }
+            self.stage_delivered(&mut batch);
+            if !batch.is_empty() {
+                self.append(batch, versions);
+            }
+        }
+        // Notes that could not be written with the last batch get one more chance.
+        let mut batch = Vec::new();
+        self.stage_delivered(&mut batch);
+        if !batch.is_empty() {
+            self.append(batch, HashMap::new());
+        }
+        self.write_head();
+    }
+
+    /// Takes a command into the batch, or answers it; returns about how many bytes it adds.
+    fn stage(&mut self, command: Command, batch: &mut Vec<Staged>, versions: &mut HashMap<TaskId, u64>) -> usize {
+        match command {
+            Command::Delivered { ids, at } => {
+                self.delivered.extend(ids);
+                self.delivered_at = Some(at);
+                0
+            }
+            Command::Commit { prepared, expected_version, reply } => {
+                match self.check_version(&prepared, expected_version, versions) {
+                    Ok(()) => {
+                        let size = prepared.size();
+                        batch.push(Staged { prepared: *prepared, reply: Some(reply) });
+                        size
+                    }
+                    Err(error) => {
+                        // Whoever asked may have given up waiting.
+                        let _gone = reply.send(Err(error));
+                        0
+                    }
+                }
+            }
+        }
+    }
+
+    /// The compare-and-set: this thread is the only one that gives out versions.
+    fn check_version(
+        &self,
+        prepared: &Prepared,
+        expected: u64,
+        versions: &mut HashMap<TaskId, u64>,
+    ) -> Result<(), CommitError> {
+        let Some(task) = &prepared.draft().task else { return Err(CommitError::Store(Error::Closed)) };
+        let actual = match (versions.get(task), self.versions.get(task)) {
+            (Some(staged), _) => *staged,
+            (None, Some((durable, _))) => *durable,
+            (None, None) => self.shared.with_index(|index| {
+                let value = index.get(&keys::task(task)).map_err(Error::Index)?;
+                value.map_or(Ok(0), |value| super::read::pointer(&value).map(|pointer| pointer.number))
+            })?,
+        };
+        if actual != expected {
+            return Err(CommitError::Conflict { actual });
+        }
+        versions.insert(task.clone(), expected + 1);
+        Ok(())
+    }
+
+    /// Lets the notes about deliveries ride along with whatever is being written.
+    fn stage_delivered(&mut self, batch: &mut Vec<Staged>) {
+        let Some(at) = self.delivered_at else { return };
+        for messages in self.delivered.chunks(DELIVERED_MAX) {
+            let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
+            let draft = Draft {
+                at,
+                cause: None,
+                decision: Value::Null,
+                event,
+                kind: DELIVERED.to_owned(),
+                messages: Vec::new(),
+                state: Value::Null,
+                task: None,
+                timers: Vec::new(),
+                version: 0,
+            };
+            let prepared = Prepared::new(draft).expect("texts have a canonical form");
+            batch.push(Staged { prepared, reply: None });
+        }
+    }
+
+    fn append(&mut self, batch: Vec<Staged>, versions: HashMap<TaskId, u64>) {
+        let mut previous = self.writer.head().hash;
+        let prepared: Vec<&Prepared> = batch.iter().map(|staged| &staged.prepared).collect();
+        let appended = match self.writer.append(&prepared) {
+            Ok(appended) => appended,
+            Err(error) => return refuse(batch, error),
+        };
+        let sequence = self.writer.head().count;
+        // Every batch holds all notes that there were.
+        self.delivered.clear();
+        let mut durable = Vec::with_capacity(batch.len());
+        for (Staged { prepared, reply }, appended) in batch.into_iter().zip(appended) {
+            let recorded = prepared.into_recorded(previous, appended.head);
+            previous = appended.head.hash;
+            durable.push(Durable { recorded, position: appended.position, reply });
+        }
+        self.versions.extend(versions.into_iter().map(|(task, version)| (task, (version, sequence))));
+        if self.versions.len() > VERSIONS_MAX {
+            let indexed = self.shared.head.borrow().count;
+            self.versions.retain(|_, (_, sequence)| *sequence > indexed);
+        }
+        if self.durable.send(durable).is_err() {
+            self.shared.fail("the thread that writes the index has ended");
+        }
+        if self.writer.take_born() || sequence >= self.head_written + HEAD_EVERY {
+            self.write_head();
+        }
+    }
+
+    /// Notes the head outside the chain. A failure is no loss: the next one is written later.
+    fn write_head(&mut self) {
+        let head = self.writer.head();
+        match self.head_file.write(head) {
+            Ok(()) => self.head_written = head.count,
+            Err(error) => tracing::warn!(%error, "can't write the journal's head file; it is tried again later"),
+        }
+    }
+}
+
+/// Tells everybody in a batch that nothing was stored.
+fn refuse(batch: Vec<Staged>, error: io::Error) {
+    tracing::error!(%error, records = batch.len(), "can't append to the journal; nothing was stored");
+    let source = Arc::new(error);
+    for reply in batch.into_iter().filter_map(|staged| staged.reply) {
+        let doing = "append to the journal".to_owned();
+        let _gone = reply.send(Err(CommitError::Store(Error::NotStored { doing, source: Arc::clone(&source) })));
+    }
+}

@@ -1,0 +1,72 @@
+//! Checking a commit before it costs anybody else time.
+//!
+//! Nothing may be stored that could not be read back or sent; the store does not
+//! look into the values otherwise.
+
+use std::collections::HashSet;
+
+use checkrein_shared::bus::Message;
+use checkrein_shared::ids::TaskId;
+use serde_json::Value;
+
+use crate::store::error::CommitError;
+use crate::store::journal::{Draft, Prepared, VALUE_DEPTH_MAX, deeper_than};
+use crate::store::model::{Commit, MESSAGES_MAX, OutgoingMessage, RECORD_BYTES_MAX, TIMERS_MAX, TimerChange};
+
+/// The longest kind of an event, in bytes.
+const KIND_BYTES_MAX: usize = 64;
+
+/// Kinds with this beginning are the store's own.
+const OWN_KINDS: &str = "store.";
+
+/// Checks a commit, and does all of its encoding that does not depend on its place.
+pub(super) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> Result<Prepared, CommitError> {
+    let Commit { at, kind, cause, event, decision, state, messages, timers } = commit;
+    if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.starts_with(OWN_KINDS) {
+        return Err(CommitError::Kind(kind));
+    }
+    for (name, value) in [("event", &event), ("decision", &decision), ("state", &state)] {
+        check_depth(name, value)?;
+    }
+    check_messages(task, &messages)?;
+    check_timers(&timers)?;
+    let task = Some(task.clone());
+    let version = expected_version.saturating_add(1);
+    let draft = Draft { at, cause, decision, event, kind, messages, state, task, timers, version };
+    let prepared = Prepared::new(draft).map_err(CommitError::NotCanonical)?;
+    match prepared.size() {
+        size if size > RECORD_BYTES_MAX => Err(CommitError::TooLarge { size, limit: RECORD_BYTES_MAX }),
+        _ => Ok(prepared),
+    }
+}
+
+fn check_messages(task: &TaskId, messages: &[OutgoingMessage]) -> Result<(), CommitError> {
+    check_count("messages", messages.len(), MESSAGES_MAX)?;
+    let mut ids = HashSet::new();
+    for OutgoingMessage { id, queue, kind, epoch, body } in messages {
+        if !ids.insert(id) {
+            return Err(CommitError::Twice(id.to_string()));
+        }
+        check_depth("body", body)?;
+        Message::new(id.clone(), kind, task.clone(), *epoch, queue.clone(), body).map_err(CommitError::Message)?;
+    }
+    Ok(())
+}
+
+fn check_timers(timers: &[TimerChange]) -> Result<(), CommitError> {
+    check_count("timers", timers.len(), TIMERS_MAX)?;
+    for change in timers {
+        if let TimerChange::Set { kind, .. } = change {
+            check_depth("timer", kind)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_depth(name: &'static str, value: &Value) -> Result<(), CommitError> {
+    if deeper_than(value, VALUE_DEPTH_MAX) { Err(CommitError::TooDeep(name)) } else { Ok(()) }
+}
+
+fn check_count(what: &'static str, count: usize, limit: usize) -> Result<(), CommitError> {
+    if count > limit { Err(CommitError::TooMany { what, count, limit }) } else { Ok(()) }
+}

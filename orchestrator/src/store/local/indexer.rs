@@ -1,0 +1,98 @@
+//! The thread that brings the index up to the journal, and then answers.
+//!
+//! It works on what is durable already, while the appender waits for the disk
+//! with the next batch.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::Shared;
+use crate::store::error::{CommitError, Error};
+use crate::store::journal::{Head, Position};
+use crate::store::lock::FolderLock;
+use crate::store::model::{Committed, Recorded};
+use crate::store::projection::{DELIVERED, Delivered, Projection};
+
+/// Every how many records the index is pushed to the disk: bounds what a restart replays.
+const CHECKPOINT_EVERY: u64 = 10_000;
+
+/// How many batches are indexed at once.
+const BATCHES_MAX: usize = 8;
+
+/// Where the answer to a commit goes.
+pub(super) type Reply = oneshot::Sender<Result<Committed, CommitError>>;
+
+/// A record that is on the disk.
+pub(super) struct Durable {
+    pub(super) recorded: Recorded,
+    pub(super) position: Position,
+    pub(super) reply: Option<Reply>,
+}
+
+/// Works until the appender ends, then makes the index durable and frees the folder.
+pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: FolderLock) {
+    let mut checkpointed = shared.head.borrow().count;
+    while let Ok(mut records) = batches.recv() {
+        for more in batches.try_iter().take(BATCHES_MAX - 1) {
+            records.extend(more);
+        }
+        index(shared, records);
+        let count = shared.head.borrow().count;
+        if count >= checkpointed + CHECKPOINT_EVERY {
+            checkpoint(shared);
+            checkpointed = count;
+        }
+    }
+    checkpoint(shared);
+    // The index holds a lock of its own on its file: it is closed before the folder is free.
+    drop(shared.index.write().unwrap_or_else(PoisonError::into_inner).take());
+    drop(lock);
+}
+
+fn index(shared: &Shared, records: Vec<Durable>) {
+    let applied = shared.with_index(|index| {
+        let mut projection = Projection::new(index);
+        for Durable { recorded, position, .. } in &records {
+            projection.add(recorded, *position).map_err(Error::Index)?;
+        }
+        projection.finish().map_err(Error::Index)
+    });
+    if applied.is_ok() {
+        forget_delivered(shared, &records);
+        if let Some(last) = records.last() {
+            let head = Head { count: last.recorded.record.sequence, hash: Some(last.recorded.hash) };
+            shared.head.send_replace(head);
+        }
+    }
+    let failure = shared.failure.get();
+    for Durable { recorded, reply, .. } in records {
+        let Some(reply) = reply else { continue };
+        let answer = match failure {
+            // It is in the journal, but nobody could read it now: the caller must not go on.
+            Some(failure) => Err(CommitError::Store(Error::Unusable(failure.clone()))),
+            None => Ok(Committed { sequence: recorded.record.sequence, version: recorded.record.version }),
+        };
+        let _gone = reply.send(answer);
+    }
+}
+
+/// The outbox no longer holds these, so they need not be filtered out any more.
+fn forget_delivered(shared: &Shared, records: &[Durable]) {
+    let marks = records.iter().map(|durable| &durable.recorded.record).filter(|record| record.kind == DELIVERED);
+    for record in marks {
+        let Ok(delivered) = serde_json::from_value::<Delivered>(record.event.clone()) else { continue };
+        let mut pending = shared.delivered.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in &delivered.messages {
+            pending.remove(id);
+        }
+    }
+}
+
+fn checkpoint(shared: &Shared) {
+    let result = shared.with_index(|index| index.checkpoint().map_err(Error::Index));
+    if let Err(error) = result {
+        tracing::error!(%error, "can't make the store's index durable");
+    }
+}

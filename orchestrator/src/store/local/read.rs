@@ -1,0 +1,178 @@
+//! What readers see: the index, and the journal where the index only points to it.
+//!
+//! Changes nothing. All answers are bounded by the caller's limit.
+
+use std::path::Path;
+use std::sync::PoisonError;
+
+use checkrein_shared::ids::{MessageId, TaskId};
+use checkrein_shared::time::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Shared;
+use crate::store::error::Error;
+use crate::store::index::IndexError;
+use crate::store::journal::{self, Scan};
+use crate::store::keys::{self, Pointer};
+use crate::store::model::{
+    DueTimer, OutgoingMessage, PendingMessage, Record, Recorded, Stored, StoredTask, TimerChange,
+};
+
+pub(super) fn load(shared: &Shared, task: &TaskId) -> Result<Option<Stored>, Error> {
+    let value = shared.with_index(|index| index.get(&keys::task(task)).map_err(Error::Index))?;
+    value.map(|value| stored(shared, &pointer(&value)?)).transpose()
+}
+
+pub(super) fn tasks(shared: &Shared, after: Option<&TaskId>, limit: usize) -> Result<Vec<StoredTask>, Error> {
+    let (from, to) = keys::tasks_after(after);
+    let mut found = Vec::new();
+    for (key, value) in collect(shared, &from, &to, limit)? {
+        let task = keys::task_of(&key).ok_or_else(|| unreadable("the key of a task"))?;
+        found.push(StoredTask { task, stored: stored(shared, &pointer(&value)?)? });
+    }
+    Ok(found)
+}
+
+pub(super) fn pending_messages(shared: &Shared, limit: usize) -> Result<Vec<PendingMessage>, Error> {
+    let (from, to) = keys::outbox_range();
+    // Those whose delivery is noted but not indexed yet must not crowd out the others.
+    let noted = shared.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut found = Vec::new();
+    for (key, value) in collect(shared, &from, &to, limit.saturating_add(noted.len()))? {
+        let (sequence, ordinal) = keys::outbox_of(&key).ok_or_else(|| unreadable("the key of a message"))?;
+        let pointer = pointer(&value)?;
+        let (task, message) = match &pointer.inline {
+            Some(text) => inline::<(TaskId, OutgoingMessage)>(text)?,
+            None => waiting(shared.reader.read(pointer.position)?.record, ordinal)?,
+        };
+        if noted.contains(&message.id) {
+            continue;
+        }
+        found.push(PendingMessage { task, sequence, message });
+        if found.len() == limit {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn waiting(mut record: Record, ordinal: u16) -> Result<(TaskId, OutgoingMessage), Error> {
+    let ordinal = usize::from(ordinal);
+    let message = (ordinal < record.messages.len()).then(|| record.messages.swap_remove(ordinal));
+    record.task.zip(message).ok_or_else(|| unreadable("a message"))
+}
+
+pub(super) fn due_timers(shared: &Shared, now: Timestamp, limit: usize) -> Result<Vec<DueTimer>, Error> {
+    let (from, to) = keys::timers_until(Some(now));
+    let mut found = Vec::new();
+    for (key, value) in collect(shared, &from, &to, limit)? {
+        let (at, task, id) = keys::timer_of(&key).ok_or_else(|| unreadable("the key of a timer"))?;
+        let pointer = pointer(&value)?;
+        let kind = match &pointer.inline {
+            Some(text) => inline::<Value>(text)?,
+            None => timer_kind(shared.reader.read(pointer.position)?.record, pointer.number)?,
+        };
+        found.push(DueTimer { task, id, at, kind });
+    }
+    Ok(found)
+}
+
+fn timer_kind(mut record: Record, ordinal: u64) -> Result<Value, Error> {
+    let ordinal = usize::try_from(ordinal).map_err(|_| unreadable("a timer"))?;
+    match (ordinal < record.timers.len()).then(|| record.timers.swap_remove(ordinal)) {
+        Some(TimerChange::Set { kind, .. }) => Ok(kind),
+        _ => Err(unreadable("a timer")),
+    }
+}
+
+pub(super) fn next_timer_at(shared: &Shared) -> Result<Option<Timestamp>, Error> {
+    let (from, to) = keys::timers_until(None);
+    let first = collect(shared, &from, &to, 1)?.pop();
+    first
+        .map(|(key, _)| keys::timer_of(&key).map(|(at, ..)| at).ok_or_else(|| unreadable("the key of a timer")))
+        .transpose()
+}
+
+pub(super) fn seen(shared: &Shared, id: &MessageId) -> Result<bool, Error> {
+    shared.with_index(|index| index.get(&keys::seen(id)).map_err(Error::Index)).map(|value| value.is_some())
+}
+
+pub(super) fn events(shared: &Shared, task: &TaskId, after: u64, limit: usize) -> Result<Vec<Recorded>, Error> {
+    let (from, to) = (keys::event(task, after.saturating_add(1)), keys::event(task, u64::MAX));
+    let found = collect(shared, &from, &to, limit)?;
+    found.iter().map(|(_, value)| shared.reader.read(pointer(value)?.position)).collect()
+}
+
+pub(super) fn records_after(
+    shared: &Shared,
+    folder: &Path,
+    sequence: u64,
+    limit: usize,
+) -> Result<Vec<Recorded>, Error> {
+    let head = shared.head.borrow().count;
+    let mut found = Vec::new();
+    if sequence >= head || limit == 0 {
+        return Ok(found);
+    }
+    let place = shared.with_index(|index| index.get(&keys::place(sequence + 1)).map_err(Error::Index))?;
+    let place = pointer(&place.ok_or_else(|| unreadable("the place of a record"))?)?;
+    let mut number = place.position.segment;
+    let mut scan = Scan::open_at(folder, place.position, keys::place_of(sequence + 1))?;
+    while found.len() < limit {
+        let Some(entry) = scan.next_sound()? else {
+            number += 1;
+            scan = Scan::open(folder, number, Some(scan.head()))?;
+            continue;
+        };
+        if entry.head.count > sequence {
+            found.push(entry.decode().map_err(|what| Error::Damaged {
+                segment: journal::path_of(folder, number),
+                line: 0,
+                offset: entry.position.offset,
+                what,
+            })?);
+        }
+        // What comes after the head may be half written, and nobody has been told about it.
+        if entry.head.count == head {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn stored(shared: &Shared, pointer: &Pointer) -> Result<Stored, Error> {
+    let state = match &pointer.inline {
+        Some(text) => inline(text)?,
+        None => shared.reader.read(pointer.position)?.record.state,
+    };
+    Ok(Stored { version: pointer.number, state })
+}
+
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The first `limit` entries of a range of the index.
+fn collect(shared: &Shared, from: &[u8], to: &[u8], limit: usize) -> Result<Entries, Error> {
+    let mut found = Entries::new();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        if found.len() < limit {
+            found.push((key.to_vec(), value.to_vec()));
+        }
+        Ok(found.len() < limit)
+    };
+    shared.with_index(|index| index.visit(from, Some(to), &mut visit).map_err(Error::Index))?;
+    Ok(found)
+}
+
+/// Reads a value that holds a pointer.
+pub(super) fn pointer(value: &[u8]) -> Result<Pointer, Error> {
+    Pointer::decode(value).ok_or_else(|| unreadable("a pointer into the journal"))
+}
+
+fn inline<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(text).map_err(|error| Error::Index(IndexError::Damaged(error.to_string())))
+}
+
+fn unreadable(what: &str) -> Error {
+    Error::Index(IndexError::Damaged(format!("{what} can't be read")))
+}

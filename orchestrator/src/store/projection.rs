@@ -1,0 +1,160 @@
+//! What a journal record means for the index: pure bookkeeping.
+//!
+//! The same function serves live commits, replay after a crash and the rebuild
+//! from nothing, so the three can't disagree. It writes nothing by itself.
+
+use checkrein_shared::ids::MessageId;
+use serde::{Deserialize, Serialize};
+
+use super::index::{Changes, Index, IndexError};
+use super::journal::{Head, Position};
+use super::keys::{self, Pointer};
+use super::model::{Record, Recorded, TimerChange};
+
+/// The kind of the store's own record that says which messages were delivered.
+pub(super) const DELIVERED: &str = "store.delivered";
+
+/// For how many records an incoming message is remembered.
+pub(super) const SEEN_RECORDS: u64 = 200_000;
+
+/// The event of a [`DELIVERED`] record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Delivered {
+    pub(super) messages: Vec<MessageId>,
+}
+
+/// Collects what some consecutive records change.
+pub(super) struct Projection<'a> {
+    index: &'a Index,
+    changes: Changes,
+    head: Head,
+}
+
+impl<'a> Projection<'a> {
+    pub(super) fn new(index: &'a Index) -> Self {
+        Self { index, changes: Changes::new(), head: index.head() }
+    }
+
+    /// Writes everything that was collected.
+    pub(super) fn finish(self) -> Result<(), IndexError> {
+        self.index.apply(&self.changes, self.head)
+    }
+
+    /// How many keys have changed.
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Adds the next record.
+    pub(super) fn add(&mut self, recorded: &Recorded, position: Position) -> Result<(), IndexError> {
+        let record = &recorded.record;
+        if record.sequence != self.head.count + 1 || record.previous != self.head.hash {
+            let (sequence, count) = (record.sequence, self.head.count);
+            return Err(IndexError::Damaged(format!(
+                "record {sequence} does not follow the {count} records that it holds"
+            )));
+        }
+        let place = Pointer::new(position, 0, Vec::new()).encode();
+        if keys::has_place(record.sequence) {
+            self.put(keys::place(record.sequence), place.clone());
+        }
+        if let Some(task) = &record.task {
+            self.put(keys::event(task, record.version), place);
+            let state = json(&record.state)?;
+            self.put(keys::task(task), Pointer::new(position, record.version, state).encode());
+            self.add_messages(record, position)?;
+            self.add_timers(record, position)?;
+        } else if record.kind == DELIVERED {
+            self.remove_delivered(record)?;
+        }
+        self.add_cause(record)?;
+        self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
+        Ok(())
+    }
+
+    fn add_messages(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
+        for (ordinal, message) in (0u16..).zip(&record.messages) {
+            let by_id = keys::outbox_by_id(&message.id);
+            if let Some(older) = self.get(&by_id)? {
+                self.remove(older);
+            }
+            let key = keys::outbox(record.sequence, ordinal);
+            let inline = json(&(&record.task, message))?;
+            self.put(key.clone(), Pointer::new(position, u64::from(ordinal), inline).encode());
+            self.put(by_id, key);
+        }
+        Ok(())
+    }
+
+    fn remove_delivered(&mut self, record: &Record) -> Result<(), IndexError> {
+        let delivered: Delivered = serde_json::from_value(record.event.clone())
+            .map_err(|error| IndexError::Damaged(format!("record {} can't be read: {error}", record.sequence)))?;
+        for id in &delivered.messages {
+            let by_id = keys::outbox_by_id(id);
+            if let Some(key) = self.get(&by_id)? {
+                self.remove(key);
+                self.remove(by_id);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_timers(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
+        let Some(task) = &record.task else { return Ok(()) };
+        for (ordinal, change) in (0u64..).zip(&record.timers) {
+            let by_id = keys::timer_by_id(task, change.id());
+            if let Some(older) = self.get(&by_id)? {
+                self.remove(older);
+            }
+            match change {
+                TimerChange::Set { id, at, kind } => {
+                    let key = keys::timer(*at, task, id);
+                    self.put(key.clone(), Pointer::new(position, ordinal, json(kind)?).encode());
+                    self.put(by_id, key);
+                }
+                TimerChange::Clear { .. } => self.remove(by_id),
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers the incoming message, and forgets the one that left the window.
+    fn add_cause(&mut self, record: &Record) -> Result<(), IndexError> {
+        if let Some(cause) = &record.cause {
+            self.put(keys::seen(cause), record.sequence.to_be_bytes().to_vec());
+            self.put(keys::seen_by_sequence(record.sequence), cause.as_str().as_bytes().to_vec());
+        }
+        let Some(leaving) = record.sequence.checked_sub(SEEN_RECORDS) else { return Ok(()) };
+        let by_sequence = keys::seen_by_sequence(leaving);
+        let Some(id) = self.get(&by_sequence)? else { return Ok(()) };
+        self.remove(by_sequence);
+        let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
+        let id: MessageId = id.ok_or_else(|| IndexError::Damaged("a message id can't be read".to_owned()))?;
+        // The same message may have come again since: then it stays for the newer record.
+        let seen = keys::seen(&id);
+        if self.get(&seen)?.as_deref() == Some(leaving.to_be_bytes().as_slice()) {
+            self.remove(seen);
+        }
+        Ok(())
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
+        match self.changes.get(key) {
+            Some(changed) => Ok(changed.clone()),
+            None => self.index.get(key),
+        }
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.changes.insert(key, Some(value));
+    }
+
+    fn remove(&mut self, key: Vec<u8>) {
+        self.changes.insert(key, None);
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, IndexError> {
+    serde_json::to_vec(value).map_err(|error| IndexError::Damaged(error.to_string()))
+}

@@ -1,0 +1,105 @@
+//! Checking a journal from beginning to end without changing anything.
+//!
+//! What `docs/journal.md` lets a person do with `sha256sum` and `jq`, and more:
+//! the canonical form, the versions of each task, and the head file. Works while
+//! another process has the store open. Does not look at the index, which is
+//! derived, nor at blobs.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use checkrein_shared::ids::TaskId;
+
+use super::error::Error;
+use super::journal::{self, Head, HeadFile, Scan, ScanError};
+use super::model::Record;
+
+/// What [`verify`] found in a journal that is sound.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many segment files there are.
+    pub segments: u32,
+    /// How many bytes they hold.
+    pub bytes: u64,
+    /// The newest record.
+    pub head: Head,
+    /// What the head file says; `None` where it is missing.
+    pub head_file: Option<Head>,
+    /// How many tasks have events.
+    pub tasks: u64,
+    /// Bytes after the newest record: a batch that is being written, or that a crash
+    /// left unfinished. The next opening puts them aside.
+    pub unfinished_bytes: u64,
+}
+
+/// Checks the journal of the store in `folder`. Changes nothing.
+///
+/// # Errors
+///
+/// The first damage, as [`Error`]; [`Error::is_integrity`] holds for it.
+pub fn verify(folder: &Path) -> Result<Report, Error> {
+    let journal_folder = folder.join("journal");
+    let head_file = HeadFile::new(&journal_folder).read()?;
+    let segments = journal::list(&journal_folder)?;
+    let mut report = Report { head_file, ..Report::default() };
+    if segments.is_empty() {
+        return Err(Error::MissingSegment(journal::path_of(&journal_folder, 1)));
+    }
+    let mut versions: HashMap<TaskId, u64> = HashMap::new();
+    let mut before = Some(Head::default());
+    for (index, number) in segments.iter().enumerate() {
+        let mut scan = Scan::open(&journal_folder, *number, before)?;
+        let is_last = index + 1 == segments.len();
+        loop {
+            match scan.next() {
+                Ok(None) => break,
+                Ok(Some(entry)) => {
+                    let offset = entry.position.offset;
+                    let damaged =
+                        |what| Error::Damaged { segment: scan.path().to_path_buf(), line: scan.line(), offset, what };
+                    let record = entry.decode_strictly().map_err(damaged)?.record;
+                    check_version(&record, &mut versions).map_err(damaged)?;
+                    check_head(head_file, entry.head)?;
+                }
+                Err(ScanError::Flaw(flaw)) => {
+                    let unfinished = if is_last { journal::unfinished_tail(&scan, &flaw)? } else { None };
+                    report.unfinished_bytes = unfinished.ok_or_else(|| scan.damaged(flaw))?;
+                    break;
+                }
+                Err(ScanError::Other(error)) => return Err(error),
+            }
+        }
+        report.segments += 1;
+        report.bytes += scan.offset();
+        report.head = scan.head();
+        before = Some(scan.head());
+    }
+    report.tasks = versions.len() as u64;
+    match head_file {
+        Some(recorded) if recorded.count > report.head.count => {
+            Err(Error::LostAcknowledged { witness: "head file", recorded: recorded.count, found: report.head.count })
+        }
+        _ => Ok(report),
+    }
+}
+
+fn check_version(record: &Record, versions: &mut HashMap<TaskId, u64>) -> Result<(), String> {
+    let Some(task) = &record.task else {
+        return if record.version == 0 { Ok(()) } else { Err("a record without a task has a version".to_owned()) };
+    };
+    let version = versions.entry(task.clone()).or_default();
+    if record.version != *version + 1 {
+        return Err(format!("task {task} goes from version {version} to {}", record.version));
+    }
+    *version = record.version;
+    Ok(())
+}
+
+fn check_head(recorded: Option<Head>, head: Head) -> Result<(), Error> {
+    match recorded {
+        Some(recorded) if recorded.count == head.count && recorded.hash != head.hash => {
+            Err(Error::mismatch("head file", head.count, recorded.hash, head.hash))
+        }
+        _ => Ok(()),
+    }
+}
