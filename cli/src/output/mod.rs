@@ -133,9 +133,14 @@ impl Output {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
+    /// Whether somebody sees what [`Output::progress`] shows.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.terminal && !self.quiet && !self.is_closed()
+    }
+
     /// Shows on a terminal what goes on right now.
     pub(crate) fn progress(&self, text: &str) {
-        if !self.terminal || self.quiet || self.is_closed() {
+        if !self.shows_progress() {
             return;
         }
         let mut slot = self.progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
