@@ -14,10 +14,10 @@ use super::task::{About, GrantStatus, Outcome, State, StepStatus, Task, Wish};
 use super::turn::{DISPATCH_TIMEOUT, Handled, Turn};
 
 /// Attempts that may be lost in a row before the rules are asked.
-pub const LOST_ATTEMPTS_MAX: u32 = 5;
+pub(super) const LOST_ATTEMPTS_MAX: u32 = 5;
 
 /// Times that a target may be found changed at the last moment before a person is asked.
-pub const CONFLICTS_MAX: u32 = 3;
+pub(super) const CONFLICTS_MAX: u32 = 3;
 
 /// What a worker with a lease of `epoch` has to do.
 pub fn directive(task: &Task, epoch: u64) -> Directive {

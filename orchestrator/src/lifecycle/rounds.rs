@@ -218,7 +218,7 @@ impl Turn<'_> {
 }
 
 /// Whether every blocking review has its quorum of approvals and no veto stands.
-pub fn is_complete(slots: &[Slot]) -> bool {
+pub(super) fn is_complete(slots: &[Slot]) -> bool {
     let approved = |name: &str| {
         slots.iter().filter(|s| s.review == name && s.answer == Answer::Given(Judgement::Approved)).count()
     };

@@ -18,13 +18,13 @@ use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The most verdicts that are kept in the state; older ones stay in the journal.
-pub const VERDICTS_MAX: usize = 40;
+pub(super) const VERDICTS_MAX: usize = 40;
 /// The most findings that may be open at once; more are counted, not kept.
-pub const FINDINGS_MAX: usize = 500;
+pub(super) const FINDINGS_MAX: usize = 500;
 /// The most decisions that are kept in the state.
-pub const RULINGS_MAX: usize = 40;
+pub(super) const RULINGS_MAX: usize = 40;
 /// The most grants and approvals that are kept in the state.
-pub const GRANTS_MAX: usize = 40;
+pub(super) const GRANTS_MAX: usize = 40;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

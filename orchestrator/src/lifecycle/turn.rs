@@ -17,7 +17,7 @@ use super::decision::{Decision, Destination, Effect, IllegalTransition, Reason, 
 use super::task::{State, Task};
 
 /// How long a job may wait for a lease before its message is published again.
-pub const DISPATCH_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const DISPATCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What the core may look at besides the task: all of it named by digests in the task or the event.
 #[derive(Debug, Clone, Copy)]

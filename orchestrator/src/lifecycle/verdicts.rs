@@ -16,7 +16,7 @@ use super::task::{
 use super::turn::{Handled, Turn};
 
 /// The field under which a revoked key shows in a stale verdict.
-pub const KEY_FIELD: &str = "reviewer_key";
+pub(super) const KEY_FIELD: &str = "reviewer_key";
 
 impl Turn<'_> {
     pub(super) fn verdict_published(&mut self, verdict: &Verdict, envelope: Digest) -> Handled {

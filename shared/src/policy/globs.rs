@@ -18,6 +18,12 @@ pub(crate) fn tool(pattern: &str) -> Result<GlobMatcher, String> {
     build(pattern, false)
 }
 
+/// Whether any of these patterns matches a path. A pattern that is no glob matches nothing; the loader
+/// has refused it.
+pub fn any_glob(patterns: &[String], at: &str) -> bool {
+    patterns.iter().any(|pattern| path(pattern).is_ok_and(|glob| glob.is_match(at)))
+}
+
 fn build(pattern: &str, folders: bool) -> Result<GlobMatcher, String> {
     if pattern.is_empty() {
         return Err("the glob is empty".to_owned());

@@ -50,6 +50,7 @@ pub use facts::{
     FindingFacts, ReviewFacts, RoundFacts, StepFacts, TaskFacts, TestFacts, VerifierFacts,
 };
 pub use file::{Command, ExpectFile, PatternFile, Quorum, With};
+pub use globs::any_glob;
 pub use hours::{Hours, InvalidHours};
 pub use lint::{AgentKind, Warning, lint};
 pub use load::{BUILT_IN, built_in, load_file, load_named, load_text};

@@ -62,7 +62,7 @@ fn check_link(path: &str, text: &str, target: &str) -> Option<&'static str> {
     if !file.is_empty() && !whole.exists() {
         return Some("there is no such file");
     }
-    let Some(wanted) = wanted else { return None };
+    let wanted = wanted?;
     let there = if file.is_empty() { text.to_owned() } else { std::fs::read_to_string(whole).unwrap_or_default() };
     (!anchors(&there).contains(wanted)).then_some("there is no such heading")
 }

@@ -104,11 +104,14 @@ fn every_source_file_belongs_to_a_module() {
 /// Whether cargo compiles the file by itself.
 fn is_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
-    match parts[..] {
-        ["build.rs"] | ["src", "lib.rs" | "main.rs"] | ["tests" | "benches" | "examples", _] => true,
-        ["src", "bin", _] | ["tests" | "benches" | "examples", _, "main.rs"] => true,
-        _ => false,
-    }
+    matches!(
+        parts[..],
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+    )
 }
 
 /// The files that the `mod` lines of a file may mean.

@@ -102,7 +102,7 @@ impl World {
     }
 
     pub(super) fn with_policy(steps: &[&str], text: &str) -> Self {
-        let resolved = policy::load_text("test.yaml", text).unwrap_or_else(|e| panic!("{e}"));
+        let resolved = policy::load_text("test.yaml", text.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
         let policy = std::sync::Arc::new(resolved.compile().unwrap_or_else(|e| panic!("{e}")));
         let now = Timestamp::from_millis(1_800_000_000_000);
         let (change, unaffected, instance) = (Change::default(), BTreeSet::new(), orchestrator());

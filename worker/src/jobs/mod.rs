@@ -1,0 +1,89 @@
+//! What jobs do, one kind a file, and what becomes of their ends.
+
+
+mod apply;
+mod evidence;
+mod gate;
+mod rebase;
+mod step;
+mod step_end;
+
+use checkrein_shared::records::{AttemptOutcome, Job, JobKind};
+use checkrein_shared::time::Span;
+
+use crate::config::Services;
+use crate::desk::{Desk, JobError};
+use crate::orders::Orders;
+use crate::submit::{self, Sent};
+
+pub(crate) use step::attempt_number;
+
+/// How long until a job that failed for reasons of this worker is tried again.
+const RETRY_AFTER: Span = Span::from_secs(10);
+
+/// The longest reason for giving a job back, in characters.
+const REASON_CHARS_MAX: usize = 2_000;
+
+/// How a job ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// It has something to say.
+    Report(AttemptOutcome),
+    /// A gating checkpoint said it, or nothing may be said any more.
+    Silent,
+}
+
+impl End {
+    /// What follows from a checkpoint after which the job has nothing more to say.
+    pub(crate) fn parked(sent: &Sent) -> Self {
+        if let Sent::Refused(reason) = sent {
+            tracing::error!(reason, "the checkpoint is refused, and the job ends without a word");
+        }
+        Self::Silent
+    }
+}
+
+/// Runs a job and reports how it ended.
+pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
+    let ended = match Desk::load(services, job, orders).await {
+        Ok(desk) => match &job.kind {
+            JobKind::Step { step, conversation } => step::run(&desk, step, conversation).await,
+            JobKind::Apply { grant, changeset } => apply::run(&desk, grant, changeset).await,
+            JobKind::Rebase => rebase::run(&desk).await,
+            JobKind::Evidence { step } => evidence::run(&desk, step).await,
+        },
+        Err(error) => Err(error),
+    };
+    let outcome = match ended {
+        Ok(End::Report(outcome)) => outcome,
+        Ok(End::Silent) => return,
+        Err(error) => released(job, &error),
+    };
+    let settles = matches!(outcome, AttemptOutcome::Applied { .. });
+    if orders.lost() && !settles {
+        tracing::info!(job.id = %job.job_id, "the lease is lost, and nothing is reported");
+        return;
+    }
+    match submit::attempt(services, job, outcome, orders).await {
+        Ok(Sent::Accepted) => {}
+        Ok(Sent::Refused(_) | Sent::Lost) => tracing::info!(job.id = %job.job_id, "the lease was lost meanwhile"),
+        Err(error) => tracing::error!(job.id = %job.job_id, error = chain(&error), "the job's end can't be reported"),
+    }
+}
+
+fn released(job: &Job, error: &JobError) -> AttemptOutcome {
+    let reason = chain(error);
+    tracing::warn!(job.id = %job.job_id, reason, "the job can't go on here and is given back");
+    AttemptOutcome::Released { after: RETRY_AFTER, reason: reason.chars().take(REASON_CHARS_MAX).collect() }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text = format!("{text}: {source}");
+        cause = source.source();
+    }
+    text
+}

@@ -1,0 +1,182 @@
+//! A step: preconditions, scratch, command, and what it left.
+//!
+//! Each attempt starts from the job alone: its base and tree, its required
+//! actions. Nothing of an earlier attempt on this worker is looked at. What
+//! the end of the command means is judged in [`super::step_end`].
+
+use std::time::Duration;
+
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::StepId;
+use checkrein_shared::json;
+use checkrein_shared::process::{self, Ending, Finished};
+use checkrein_shared::records::{
+    AttemptOutcome, Conversation, EffectClass, EvidenceKind, EvidenceRef, IssueRef, Job, Severity, Step, StepAction,
+    TestRun,
+};
+use checkrein_shared::time::{Span, Timestamp};
+
+use super::step_end::{self, Left};
+use super::{End, chain};
+use crate::desk::{Desk, JobError};
+use crate::environment;
+use crate::execute::{self, Call};
+use crate::ground::{self, Ground};
+use crate::orders::Order;
+use crate::propose::named;
+use crate::recorder::Recorder;
+use crate::room::Room;
+use crate::{briefing, failure, preconditions};
+
+/// How long a step may take where neither task nor policy says it.
+const WALL_DEFAULT: Span = Span::from_secs(24 * 3_600);
+
+/// Runs a step.
+pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -> Result<End, JobError> {
+    let job = &desk.job;
+    let Some(step) = job.plan.step(id) else {
+        return Err(JobError::Nonsense(format!("step `{id}` is not in the plan")));
+    };
+    let started_at = Timestamp::now();
+    let host = &desk.services.config.environment;
+    let target = match preconditions::step(job, &desk.spec, step, conversation, host) {
+        Ok(target) => target,
+        Err(unmet) => {
+            tracing::warn!(task.id = %job.task_id, condition = ?unmet.condition(), "a precondition is not met");
+            let how = format!("{:?}", unmet.condition());
+            return Ok(never_ran(desk, step, &how, &unmet.to_string()));
+        }
+    };
+    let mut recorder = desk.recorder(Some(id)).await?;
+    let room = desk.services.cache.room(job)?;
+    let ground = ground::stand(desk, &mut recorder, target).await?;
+    let scratch = ground.cut(desk, &room).await?;
+    if desk.orders.now() >= Order::Exit {
+        return step_end::interrupted_early(desk, &ground);
+    }
+    let call = call(desk, &room, &ground, &recorder, step).await?;
+    let ran = match execute::run(&desk.services, &room, call, &desk.orders).await {
+        Ok(ran) => ran,
+        Err(process::Error::Refused(refusal)) => {
+            return Ok(never_ran(desk, step, "never started", &chain(&refusal)));
+        }
+        Err(error) => return Err(JobError::Process(error)),
+    };
+    if desk.orders.lost() {
+        return Ok(End::Silent);
+    }
+    let log = record_output(&mut recorder, job, step, &ran).await?;
+    let tree = ground.snapshot(desk, &scratch).await?;
+    let left = Left { step, ground: &ground, room: &room, ran: &ran.finished, log, tree, started_at };
+    step_end::conclude(desk, &mut recorder, left).await
+}
+
+/// The number of this attempt at the step, from 1, reviews that sent it back included.
+pub(crate) fn attempt_number(job: &Job) -> u64 {
+    u64::from(job.round.max(1)) + u64::from(job.failures)
+}
+
+/// Names what a step does outside the scratch: the same in every attempt, so that the other side can tell a repetition.
+pub(crate) fn idempotency_key(job: &Job, step: &Step, argv: &[String]) -> Digest {
+    // A step runs one command, so it is always the first among identical ones.
+    let ordinal = 0;
+    json::digest(&(&job.task_id, &step.id, argv, ordinal)).expect("ids and strings always have a canonical form")
+}
+
+async fn call<'a>(
+    desk: &'a Desk,
+    room: &Room,
+    ground: &'a Ground,
+    recorder: &Recorder,
+    step: &'a Step,
+) -> Result<Call<'a>, JobError> {
+    let host = &desk.services.config.environment;
+    let mut variables = environment::scrubbed(host, &room.home(), &room.temporary());
+    let attempt = attempt_number(&desk.job);
+    let mut say = |name: &str, value: String| variables.insert(name.into(), value.into());
+    say("CHECKREIN_TASK", desk.job.task_id.to_string());
+    say("CHECKREIN_STEP", step.id.to_string());
+    say("CHECKREIN_ATTEMPT", attempt.to_string());
+    let (argv, agent) = match &step.action {
+        StepAction::Run(argv) => (argv, None),
+        StepAction::Prompt(prompt) => {
+            let agent = desk.spec.agent.as_ref().ok_or_else(|| JobError::Nonsense("there is no agent".to_owned()))?;
+            let instruction = briefing::lay_out(desk, room, recorder, step, prompt, attempt).await?;
+            variables.insert("CHECKREIN_INSTRUCTION".into(), instruction.into());
+            variables.insert("CHECKREIN_RESULT".into(), room.result().into());
+            variables = environment::for_agent(host, agent, variables);
+            (&agent.command, Some(agent))
+        }
+    };
+    if step.effect != EffectClass::ReadOnly {
+        let key = idempotency_key(&desk.job, step, argv).to_hex();
+        variables.insert("CHECKREIN_IDEMPOTENCY_KEY".into(), key.into());
+    }
+    Ok(Call {
+        argv,
+        variables,
+        time: time_limit(desk),
+        target: &ground.target,
+        agent,
+        confinement_required: desk.policy.confinement_required(),
+    })
+}
+
+/// How long a step's command may take.
+pub(crate) fn time_limit(desk: &Desk) -> Duration {
+    let limits = [desk.policy.step_wall(), desk.spec.budgets.wall, Some(WALL_DEFAULT)];
+    limits.into_iter().flatten().min().unwrap_or(WALL_DEFAULT).to_duration()
+}
+
+/// Keeps what the command printed.
+async fn record_output(
+    recorder: &mut Recorder,
+    job: &Job,
+    step: &Step,
+    ran: &execute::Ran,
+) -> Result<(EvidenceRef, Vec<u8>), JobError> {
+    let log = of_attempt(EvidenceKind::Log, job, &step.id);
+    let shown = recorder.add(log.clone(), "text/plain", &ran.output, ran.dropped_bytes, Timestamp::now()).await?;
+    Ok((log, shown))
+}
+
+/// The outcome of a command that says yes or no.
+pub(crate) fn test_run(command: &[String], tree: Digest, finished: &Finished, log: EvidenceRef) -> TestRun {
+    let exit_code = match finished.ending {
+        Ending::Exited(code) => Some(i64::from(code)),
+        Ending::Signalled(_) | Ending::TimedOut | Ending::Cancelled => None,
+    };
+    TestRun {
+        command: command.to_vec(),
+        tree,
+        exit_code,
+        timed_out: finished.ending == Ending::TimedOut,
+        duration_ms: u64::try_from(finished.duration().as_millis()).unwrap_or(u64::MAX),
+        log,
+    }
+}
+
+/// The ref of something that this attempt at a step leaves.
+pub(crate) fn of_attempt(kind: EvidenceKind, job: &Job, step: &StepId) -> EvidenceRef {
+    named(kind, &format!("{step}-e{}", job.epoch))
+}
+
+/// The end of a step whose command did not run at all.
+fn never_ran(desk: &Desk, step: &Step, how: &str, why: &str) -> End {
+    let job = &desk.job;
+    let lines = [why.to_owned()];
+    End::Report(AttemptOutcome::StepFailed {
+        step: step.id.clone(),
+        error: IssueRef {
+            id: format!("failed-{}-{}", step.id, job.epoch),
+            severity: Severity::High,
+            text: format!("step `{}` did not run: {why}", step.id),
+            refs: Vec::new(),
+        },
+        error_hash: failure::error_hash(&step.id, how, &lines, &desk.services.config.cache_dir),
+        base: job.base,
+        tree: job.tree,
+        evidence_index: job.evidence_index,
+    })
+}
+

@@ -1,0 +1,32 @@
+//! The user's workspace and the copies of it in which agents work.
+//!
+//! A *target* is measured by [`snapshot`], copied by [`scratch`] and changed by
+//! [`apply`] only. Ignore rules are those of the base ([`rules`]), however the
+//! agent edits them. This module decides nothing: whether a changeset may be
+//! applied is the orchestrator's decision.
+
+mod beneath;
+mod git;
+
+pub mod guard;
+pub mod rules;
+
+mod cache;
+mod read;
+mod walk;
+
+pub mod snapshot;
+
+pub mod restore;
+pub mod scratch;
+
+pub mod apply;
+
+pub use apply::{Apply, Outcome, RootLock, apply, finish};
+pub use cache::StatCache;
+pub use rules::Rules;
+pub use scratch::{Cut, Scratch};
+pub use snapshot::{Snapshot, Survey, snapshot};
+
+/// The directory in a target where an apply keeps its files; it belongs to no tree.
+pub(crate) const STAGE_NAME: &str = ".checkrein-apply";
