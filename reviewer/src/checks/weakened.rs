@@ -1,0 +1,281 @@
+//! Were tests made weaker?
+//!
+//! These are rules of thumb about text, by language, and their findings say so.
+//! They see that a test file is gone, that a file lost assertions, and that a
+//! marker which skips tests came in. What they can't see, the verifiers do: they
+//! run with the base's tests, and each difference there is a finding of its own.
+
+use std::sync::LazyLock;
+
+use checkrein_shared::records::{Severity, SourceRef};
+use checkrein_shared::tree::{ChangeKind, RelPath};
+use regex::Regex;
+
+use crate::check::{Check, Raised, line_of, whole_file};
+use crate::delta::{Delta, Line};
+use crate::globs::Globs;
+use crate::quote;
+use crate::subject::Subject;
+
+/// The most lines of one file that are cited.
+const REFS_MAX: usize = 10;
+
+/// Where tests usually stand.
+static TEST_PATHS: LazyLock<Globs> = LazyLock::new(|| {
+    Globs::known(&[
+        "**/test/**",
+        "**/tests/**",
+        "**/spec/**",
+        "**/specs/**",
+        "**/__tests__/**",
+        "**/testdata/**",
+        "**/test.sh",
+        "**/test_*",
+        "**/*_test.*",
+        "**/*_tests.*",
+        "**/tests.rs",
+        "**/*.test.*",
+        "**/*.spec.*",
+        "**/*_spec.rb",
+        "**/*Test.java",
+        "**/*Tests.java",
+        "**/*Test.kt",
+        "**/*Tests.cs",
+        "**/*Test.php",
+        "**/*.bats",
+        "**/conftest.py",
+    ])
+});
+
+/// What one kind of file calls an assertion, and how it skips a test.
+struct Language {
+    endings: &'static [&'static str],
+    assertion: Regex,
+    skip: Regex,
+}
+
+static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
+    let language = |endings, assertion, skip| Language { endings, assertion: known(assertion), skip: known(skip) };
+    vec![
+        language(
+            &["rs"],
+            r"\bassert\w*!|#\[(\w+::)?test\b|#\[should_panic|\bprop_assert|\bpanic!",
+            r"#\[ignore\b|#\[cfg\(any\(\)\)\]",
+        ),
+        language(
+            &["py"],
+            r"\bassert\b|\.assert\w+\(|pytest\.raises|\bdef test_",
+            r"@(pytest\.mark\.(skip|skipif|xfail)|unittest\.(skip|expectedFailure))|pytest\.(skip|xfail)\(|\.skipTest\(",
+        ),
+        language(
+            &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"],
+            r"\bexpect\(|\bassert\b|\.should\b|\b(it|test)\(",
+            r"\b(it|test|describe|suite|context)\.(skip|todo|only|fixme)\b|\b(xit|xdescribe|xtest|fit|fdescribe)\(",
+        ),
+        language(
+            &["go"],
+            r"\bt\.(Error|Fatal|Fail)|\b(assert|require)\.\w|\bfunc Test",
+            r"\bt\.Skip|//go:build ignore",
+        ),
+        language(
+            &["java", "kt", "kts", "scala", "groovy", "cs"],
+            r"\b[aA]ssert\w*[.(]|\bverify\(|@Test\b|\[(Fact|Test|Theory)\b|\bshould\w*\(",
+            r"@(Disabled|Ignore)\b|\[Ignore\b|Skip\s*=",
+        ),
+        language(
+            &["rb"],
+            r"\bexpect\b|\bassert_|\brefute_|\bshould\b|\bit ['\x22]",
+            r"\b(xit|xdescribe|xcontext|pending|skip)\b",
+        ),
+        language(
+            &["sh", "bash", "zsh", "bats", "t"],
+            r"\[ |\[\[ |\btest |\bassert|\bexit [1-9]|\bgrep -q|\bdiff\b|\bcmp\b|\|\| (fail|die|exit [1-9])|\breturn [1-9]|\bset -\w*e",
+            r"\|\|\s*(true|:)\s*(#.*)?$|^\s*exit 0\s*(#.*)?$|\bset \+e\b|^\s*skip\b",
+        ),
+        language(&["php"], r"->assert\w+\(|\bassert\(|\bexpect", r"markTest(Skipped|Incomplete)\("),
+    ]
+});
+
+/// For files of no known language, in places where tests usually stand.
+static ANY: LazyLock<Language> = LazyLock::new(|| Language {
+    endings: &[],
+    assertion: known(r"(?i)\bassert|\bexpect"),
+    skip: known(r"(?i)\b(skip|disabled|ignore)(_?test|\b\s*[(:=])"),
+});
+
+fn known(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("patterns in this source code compile, as its tests show")
+}
+
+fn language_of(path: &RelPath) -> Option<&'static Language> {
+    let name = String::from_utf8_lossy(path.name()).into_owned();
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending)?;
+    LANGUAGES.iter().find(|language| language.endings.contains(&ending))
+}
+
+fn is_test(subject: &Subject, path: &RelPath) -> bool {
+    TEST_PATHS.matches(path) || subject.settings.verifiers.values().any(|v| v.from_base.matches(path))
+}
+
+/// Tests were not deleted, emptied or skipped.
+pub(super) fn weakened_tests(subject: &Subject) -> Vec<Raised> {
+    let mut raised = restored(subject);
+    raised.extend(deleted(subject));
+    raised.extend(subject.deltas.iter().filter(|delta| !delta.deleted).filter_map(|delta| weaker(subject, delta)));
+    raised
+}
+
+/// What the verifiers had to take from the base: the change altered what it is measured by.
+fn restored(subject: &Subject) -> Vec<Raised> {
+    let mut paths: Vec<&RelPath> = subject.runs.iter().flat_map(|run| &run.restored).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+        .into_iter()
+        .map(|path| {
+            let gone = subject.tree.get(path).is_none();
+            let what = if gone { "deletes" } else { "alters" };
+            let claim = format!(
+                "the change {what} `{path}`, by which it is measured; the verifiers ran with the version of the base"
+            );
+            Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
+                .act(format!("Put `{path}` back as it was; make the code pass the test that was there."))
+        })
+        .collect()
+}
+
+fn deleted(subject: &Subject) -> Vec<Raised> {
+    let gone = subject.changeset.changes().iter().filter(|change| change.kind == ChangeKind::Deleted);
+    gone.filter(|change| is_test(subject, &change.path) && !was_restored(subject, &change.path))
+        .map(|change| {
+            let path = &change.path;
+            let claim = format!("the change deletes `{path}`, which by its name is a test");
+            Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
+                .act(format!("Put `{path}` back, or say in the result why the test has no purpose any more."))
+        })
+        .collect()
+}
+
+fn was_restored(subject: &Subject, path: &RelPath) -> bool {
+    subject.runs.iter().any(|run| run.restored.contains(path))
+}
+
+fn weaker(subject: &Subject, delta: &Delta) -> Option<Raised> {
+    let path = &delta.path;
+    // One finding for one file: what the verifiers restored is raised already.
+    if was_restored(subject, path) {
+        return None;
+    }
+    let test = is_test(subject, path);
+    let language = match language_of(path) {
+        Some(language) => language,
+        None if test => &ANY,
+        None => return None,
+    };
+    // In Rust tests stand beside the code, and there these markers mean nothing else.
+    let inline = language.endings.contains(&"rs");
+    let skips: Vec<&Line> = match test || inline {
+        true => delta.added.iter().filter(|line| language.skip.is_match(&line.text)).collect(),
+        false => Vec::new(),
+    };
+    let lost = if test { lost_assertions(language, delta) } else { 0 };
+    if skips.is_empty() && lost == 0 {
+        return None;
+    }
+    let mut what = Vec::new();
+    if lost > 0 {
+        what.push(format!("holds {lost} fewer lines that look like assertions"));
+    }
+    if let Some(first) = skips.first() {
+        what.push(format!(
+            "gains {} lines that look like skipping tests: \"{}\"",
+            skips.len(),
+            quote::line(first.text.trim())
+        ));
+    }
+    let mut refs: Vec<SourceRef> = skips.iter().take(REFS_MAX).map(|line| line_of(path, line.number)).collect();
+    if refs.is_empty() {
+        refs.push(whole_file(path));
+    }
+    let claim = format!("`{path}` {}", what.join(" and "));
+    Some(
+        Raised::new(Check::WeakenedTests, Severity::High, claim, refs)
+            .act(format!("Give `{path}` its assertions back and skip no test in it.")),
+    )
+}
+
+fn lost_assertions(language: &Language, delta: &Delta) -> usize {
+    let count = |lines: &[Line]| lines.iter().filter(|line| language.assertion.is_match(&line.text)).count();
+    count(&delta.removed).saturating_sub(count(&delta.added))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Sample;
+
+    fn raised(path: &str, old: &str, new: &str) -> usize {
+        weakened_tests(&Sample::new().base(path, old).tree(path, new).subject()).len()
+    }
+
+    #[test]
+    fn lost_assertions_are_raised_by_language_and_moved_ones_are_not() {
+        for (path, old, new, expected) in [
+            ("test.sh", "[ \"$x\" = 1 ] || exit 1\n", "echo fine\n", 1),
+            ("test.sh", "[ \"$x\" = 1 ] || exit 1\n", "[ \"$x\" = 2 ] || exit 1\n", 0),
+            ("tests/a.rs", "assert_eq!(f(), 1);\nlet x;\n", "let x;\n", 1),
+            ("tests/a.rs", "assert_eq!(f(), 1);\nlet x;\n", "let x;\nassert_eq!(f(), 1);\n", 0),
+            ("test_a.py", "assert f() == 1\n", "f()\n", 1),
+            ("test_a.py", "assert f() == 1\n", "assert f() == 1\nassert g()\n", 0),
+            ("src/a.test.ts", "expect(f()).toBe(1)\n", "f()\n", 1),
+            ("a_test.go", "t.Fatal(err)\n", "_ = err\n", 1),
+            ("src/FooTest.java", "assertEquals(1, f());\n", "f();\n", 1),
+            ("spec/a_spec.rb", "expect(f).to eq 1\n", "f\n", 1),
+            ("tests/data.xyz", "assert one\n", "one\n", 1),
+            ("src/a.py", "assert f() == 1\n", "f()\n", 0),
+            ("src/contest.sh", "[ a ]\n", "b\n", 0),
+        ] {
+            assert_eq!(raised(path, old, new), expected, "{path}: {old:?} -> {new:?}");
+        }
+    }
+
+    #[test]
+    fn skip_markers_in_added_lines_are_raised() {
+        for (path, added, expected) in [
+            ("tests/a.rs", "#[ignore]\n", 1),
+            ("src/lib.rs", "    #[ignore = \"slow\"]\n", 1),
+            ("src/lib.rs", "// ignore this\n", 0),
+            ("test_a.py", "@pytest.mark.skip(reason='x')\n", 1),
+            ("a.spec.js", "it.only('x', () => {})\n", 1),
+            ("a.spec.js", "it('skips nothing', () => {})\n", 0),
+            ("a_test.go", "t.Skip()\n", 1),
+            ("src/ATest.java", "@Disabled\n", 1),
+            ("tests/run.sh", "make check || true\n", 1),
+            ("tests/run.sh", "exit 0\n", 1),
+            ("tests/run.sh", "echo 'true'\n", 0),
+            ("build.sh", "make check || true\n", 0),
+        ] {
+            assert_eq!(raised(path, "x\n", &format!("x\n{added}")), expected, "{path}: {added:?}");
+        }
+    }
+
+    #[test]
+    fn deleted_tests_are_raised_and_moved_ones_are_not() {
+        let gone = Sample::new().base("tests/a.sh", "[ 1 ]\n").base("b", "b\n").tree("b", "b\n");
+        assert_eq!(weakened_tests(&gone.clone().subject()).len(), 1);
+        assert!(weakened_tests(&gone.tree("tests/sub/a.sh", "[ 1 ]\n").subject()).is_empty());
+        assert!(weakened_tests(&Sample::new().base("src/a.sh", "[ 1 ]\n").subject()).is_empty());
+    }
+
+    #[test]
+    fn what_verifiers_restored_is_one_finding_for_each_file() {
+        let sample = Sample::new().base("check.sh", "[ 1 = 2 ]\n").tree("check.sh", "true\n");
+        let mut subject = sample.verifier("unit", true).subject();
+        assert!(weakened_tests(&subject).is_empty());
+        subject.runs[0].restored.insert("check.sh".parse().unwrap());
+        subject.runs.push(subject.runs[0].clone());
+        let raised = weakened_tests(&subject);
+        assert_eq!(raised.len(), 1);
+        assert!(raised[0].claim.contains("alters `check.sh`"));
+    }
+}
