@@ -15,6 +15,7 @@ pub mod text;
 pub mod tree;
 
 pub mod policy;
+pub mod task_file;
 pub mod process;
 
 pub mod api;
