@@ -78,6 +78,8 @@ impl Turn<'_> {
         let live = self.task.live_bindings();
         if live.as_ref() != Some(&grant.bindings) {
             self.void_grant(&request.grant, "what it is bound to has changed");
+            // Whatever the policy says about the trigger: a review needs a checkpoint that holds what changed.
+            self.control_always(Trigger::SpecChanged);
             let trigger = self.task.subject.as_ref().map_or(Trigger::ChangesetBeforeApply, |s| s.trigger);
             return self.start_round(trigger);
         }

@@ -127,8 +127,9 @@ fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
     for line in DOC.lines().filter(|l| l.starts_with('|')) {
         let cells: Vec<String> = line.trim_matches('|').split('|').map(|c| c.trim().to_owned()).collect();
         if cells[0] == "event" {
-            columns = cells[1..].to_vec();
-        } else if columns.len() + 1 == cells.len() && !cells[0].starts_with("---") {
+            // Other tables of the page begin with `event` too; this one has a column for each state.
+            columns = if cells.len() == 10 { cells[1..].to_vec() } else { Vec::new() };
+        } else if !columns.is_empty() && columns.len() + 1 == cells.len() && !cells[0].starts_with("---") {
             let codes = cells[1..].iter().map(|c| c.split_whitespace().next().unwrap_or("").to_owned());
             rows.insert(cells[0].clone(), columns.iter().cloned().zip(codes).collect());
         }
