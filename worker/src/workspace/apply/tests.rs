@@ -59,7 +59,7 @@ const AFTER: [(&str, &str); 12] = [
 ];
 
 async fn setting_of(before: &[(&str, &str)], after: &[(&str, &str)]) -> Setting {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = fast_folder();
     let root = folder.path().canonicalize().unwrap();
     let (target, scratch) = (root.join("target"), root.join("scratch"));
     let blobs = Memory::default();
@@ -72,6 +72,11 @@ async fn setting_of(before: &[(&str, &str)], after: &[(&str, &str)]) -> Setting 
     let changeset = Changeset::between(&old, &new);
     let (before, after) = (state(&target), state(&scratch));
     Setting { _folder: folder, target, scratch, blobs, changeset, before, after }
+}
+
+/// A folder in memory, where there is one: these tests wait for the disk thousands of times otherwise.
+fn fast_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
 async fn setting() -> Setting {
@@ -148,22 +153,12 @@ fn all_contents(directory: &Path) -> Vec<Vec<u8>> {
     contents
 }
 
-/// Steps that do something once, when the `number`th step is reached.
-fn at_step(number: usize, action: impl FnOnce(Step<'_>) -> Result<(), Stopped> + Send + 'static) -> Steps {
-    let state = Mutex::new((0, Some(action)));
-    Arc::new(move |step| {
-        let mut state = state.lock().unwrap();
-        state.0 += 1;
-        if state.0 == number + 1
-            && let Some(action) = state.1.take()
-        {
-            return action(step);
-        }
-        Ok(())
-    })
-}
-
 /// Steps that stop an apply at the `number`th one.
 fn stop_at(number: usize) -> Steps {
-    at_step(number, |_| Err(Stopped))
+    let left = Mutex::new(number);
+    Arc::new(move |_| {
+        let mut left = left.lock().unwrap();
+        *left = left.checked_sub(1).ok_or(Stopped)?;
+        Ok(())
+    })
 }
