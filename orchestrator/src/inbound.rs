@@ -7,9 +7,9 @@ use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::ids::MessageId;
 use checkrein_shared::json;
 use checkrein_shared::records::{
-    Attempt, CheckpointMessage, Role, VERDICT_PAYLOAD_TYPE, Verdict, VerdictMessage,
+    Attempt, CheckpointMessage, Role, Verdict, VerdictMessage,
 };
-use checkrein_shared::signing::{Envelope, KeyRing};
+use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -213,7 +213,8 @@ impl Inbound {
     /// The verdict inside an envelope, if a reviewer that is trusted now signed it.
     fn verified(&self, envelope: &Envelope) -> Result<Verdict, String> {
         let now = Timestamp::now();
-        let verified = self.keys.verify(envelope, VERDICT_PAYLOAD_TYPE, Role::Reviewer, now).map_err(|e| crate::chain_of(&e))?;
+        let verified = self.keys.verify(envelope, PayloadType::Verdict, Role::Reviewer, now);
+        let verified = verified.map_err(|e| crate::chain_of(&e))?;
         let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;
         if verdict.reviewer.identity != verified.instance {
             return Err(format!(

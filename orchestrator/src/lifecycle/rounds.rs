@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::{ReviewId, StepId};
+use checkrein_shared::ids::ReviewId;
 use checkrein_shared::policy::{ReviewRequirement, gate_cover};
 use checkrein_shared::records::{Bindings, Checkpoint, CheckpointRef, Judgement, ReviewKind, ReviewRequest, Trigger};
 use checkrein_shared::time::Timestamp;
@@ -52,13 +52,14 @@ impl Turn<'_> {
 
     fn set_subject(&mut self, checkpoint: CheckpointRef, trigger: Trigger) {
         let Some(head) = &self.head else { return };
+        let step = head.plan.current_step_id.clone().or_else(|| self.task.completed().pop());
         self.task.subject = Some(Subject {
             checkpoint,
             bindings: head.bindings(),
             trigger,
             changeset: head.changesets.proposed.clone(),
             empty: head.workspace.base == head.workspace.tree,
-            step: head.plan.current_step_id.clone().or_else(|| last(&head.plan.completed_step_ids)),
+            step,
         });
     }
 
@@ -230,8 +231,4 @@ pub(super) fn is_complete(slots: &[Slot]) -> bool {
     };
     let mut blocking = slots.iter().filter(|s| s.blocking).peekable();
     blocking.peek().is_some() && blocking.all(|s| approved(&s.review) >= s.quorum as usize && !vetoed(s))
-}
-
-fn last(steps: &[StepId]) -> Option<StepId> {
-    steps.last().cloned()
 }
