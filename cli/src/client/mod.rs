@@ -45,8 +45,8 @@ impl Session {
     }
 
     /// Blobs, whoever has them.
-    pub(crate) fn blobs(&self) -> ApiBlobs {
-        ApiBlobs(self.api.clone())
+    pub(crate) fn blobs(&self) -> ApiBlobs<'_> {
+        ApiBlobs(self.api())
     }
 
     /// Whether somebody works on `task` while this command runs.
@@ -77,7 +77,7 @@ pub(crate) async fn connect(context: &Context) -> Result<Option<(HttpApi, Health
 }
 
 /// Blobs through the API.
-pub(crate) struct ApiBlobs(Arc<dyn Api>);
+pub(crate) struct ApiBlobs<'a>(pub(crate) &'a dyn Api);
 
 fn blob_error(digest: Option<Digest>, error: api::Error) -> blob::Error {
     match (error, digest) {
@@ -89,7 +89,7 @@ fn blob_error(digest: Option<Digest>, error: api::Error) -> blob::Error {
 }
 
 #[async_trait]
-impl Blobs for ApiBlobs {
+impl Blobs for ApiBlobs<'_> {
     async fn put(&self, bytes: &[u8]) -> Result<Digest, blob::Error> {
         self.0.put_blob(bytes.to_vec()).await.map_err(|error| blob_error(None, error))
     }

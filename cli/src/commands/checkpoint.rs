@@ -111,19 +111,19 @@ async fn show_diff(
         None => None,
     };
     let (changeset, text) = change(session.api(), &session.blobs(), &reference, earlier.as_ref()).await?;
-    context.out.object(&json!({ "changeset": changeset, "diff": String::from_utf8_lossy(&text) }))?;
+    context.out.object(&json!({ "changeset": changeset, "diff": text }))?;
     print_diff(context, &text);
     Ok(())
 }
 
 /// Prints what a checkpoint would change in the target.
 pub(crate) async fn print_change(context: &Context, api: &dyn Api, reference: &CheckpointRef) -> Result<(), Failure> {
-    let (_, text) = change(api, &BorrowedBlobs(api), reference, None).await?;
+    let (_, text) = change(api, &ApiBlobs(api), reference, None).await?;
     print_diff(context, &text);
     Ok(())
 }
 
-fn print_diff(context: &Context, text: &[u8]) {
+fn print_diff(context: &Context, text: &str) {
     if text.is_empty() {
         context.out.note("no change");
     }
@@ -138,7 +138,7 @@ async fn change(
     blobs: &dyn Blobs,
     reference: &CheckpointRef,
     earlier: Option<&CheckpointRef>,
-) -> Result<(Changeset, Vec<u8>), Failure> {
+) -> Result<(Changeset, String), Failure> {
     let checkpoint = load_checkpoint(api, reference).await?;
     let old = match earlier {
         Some(earlier) => load_checkpoint(api, earlier).await?.workspace.tree,
@@ -147,7 +147,7 @@ async fn change(
     let (old, new) = (tree(blobs, old).await?, tree(blobs, checkpoint.workspace.tree).await?);
     let changeset = Changeset::between(&old, &new);
     let rendered = diff::render(blobs, &changeset, &diff::Limits::default()).await;
-    Ok((changeset, rendered.bytes))
+    Ok((changeset, rendered.text))
 }
 
 /// Loads a tree.
@@ -163,8 +163,7 @@ async fn restore(context: &Context, session: &Session, task: &str, name: &str, t
     let id = find_task(session.api(), task).await?.id;
     let reference = find_checkpoint(session.api(), &id, name).await?;
     let checkpoint = load_checkpoint(session.api(), &reference).await?;
-    let blobs: ApiBlobs = session.blobs();
-    let written = lay_out(&blobs, checkpoint.workspace.tree, to).await?;
+    let written = lay_out(&session.blobs(), checkpoint.workspace.tree, to).await?;
     context.out.object(&json!({ "checkpoint": reference.id, "folder": to, "files": written }))?;
     context.out.line(format!("{written} files of {} in {}", reference.id, to.display()));
     Ok(())
@@ -178,6 +177,3 @@ pub(crate) async fn lay_out(blobs: &dyn Blobs, root: Digest, to: &Path) -> Resul
     })?;
     Ok(written.written)
 }
-
-/// Blobs through an API that is only borrowed.
-pub(crate) struct BorrowedBlobs<'a>(pub(crate) &'a dyn Api);

@@ -46,10 +46,7 @@ pub(crate) async fn run_in_place(
 ) -> Result<Exit, Failure> {
     let mut embedded = Embedded::open(context).await?;
     let ran = run_embedded(context, &mut embedded, prepared, new, see).await;
-    let closed = embedded.close().await;
-    let exit = ran?;
-    closed?;
-    Ok(exit)
+    embedded.close_after(ran).await
 }
 
 async fn run_embedded(

@@ -19,10 +19,7 @@ pub(crate) async fn up(context: &Context) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let mut embedded = Embedded::open(context).await?;
     let served = serve(context, &mut embedded, &signals).await;
-    let closed = embedded.close().await;
-    let exit = served?;
-    closed?;
-    Ok(exit)
+    embedded.close_after(served).await
 }
 
 async fn serve(context: &Context, embedded: &mut Embedded, signals: &Signals) -> Result<Exit, Failure> {

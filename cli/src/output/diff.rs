@@ -3,8 +3,7 @@
 use super::{Output, shown_lines};
 
 /// A readable diff, safe to print.
-pub(crate) fn coloured_diff(out: &Output, bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+pub(crate) fn coloured_diff(out: &Output, text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for line in text.lines() {
         let line = shown_lines(line);
