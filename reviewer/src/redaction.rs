@@ -52,7 +52,12 @@ impl Redaction {
     /// Everything that is known without a policy.
     #[cfg(test)]
     pub(crate) fn built_in() -> Self {
-        Self::from_policy(&policy::Redaction { packs: RedactionPack::ALL.to_vec(), extra: Vec::new() }).unwrap()
+        // Compiling the patterns takes longer than most tests.
+        static BUILT_IN: std::sync::LazyLock<Redaction> = std::sync::LazyLock::new(|| {
+            let everything = policy::Redaction { packs: RedactionPack::ALL.to_vec(), extra: Vec::new() };
+            Redaction::from_policy(&everything).unwrap()
+        });
+        BUILT_IN.clone()
     }
 
     /// The patterns that are found, each with the index of the line in which it begins.

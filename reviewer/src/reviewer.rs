@@ -30,9 +30,6 @@ use crate::verifiers::{Cache, Isolation, Workshop};
 /// How often a request may come back before the reviewer answers that it can't tell.
 const PATIENCE: u32 = 5;
 
-/// How long a request that failed is held before it is given back.
-const PAUSE: Duration = Duration::from_secs(2);
-
 /// What a reviewer is made of.
 pub struct ReviewerConfig {
     /// Its name; verdicts carry it.
@@ -53,6 +50,8 @@ pub struct ReviewerConfig {
     pub tools_env: BTreeMap<OsString, OsString>,
     /// What no verifier may read: the data directory, keys. The work folder and each task's target are added.
     pub hidden: Vec<PathBuf>,
+    /// How long a request that could not be carried out is held before it is given back.
+    pub retry_pause: Duration,
 }
 
 /// A reviewer of the kind `rules`.
@@ -75,6 +74,7 @@ struct Shared {
     bus: Arc<dyn Bus>,
     blobs: Arc<dyn Blobs>,
     coordinator: Arc<dyn Coordinator>,
+    retry_pause: Duration,
     cancel: CancellationToken,
 }
 
@@ -124,8 +124,8 @@ impl Reviewer {
             isolation,
             cache,
         };
-        let (instance, key, cancel) = (config.instance, config.key, shutdown);
-        let shared = Arc::new(Shared { instance, key, workshop, bus, blobs, coordinator, cancel });
+        let (instance, key, retry_pause, cancel) = (config.instance, config.key, config.retry_pause, shutdown);
+        let shared = Arc::new(Shared { instance, key, workshop, bus, blobs, coordinator, retry_pause, cancel });
         let free = Arc::new(Semaphore::new(slots));
         let mut loops = JoinSet::new();
         for consumer in consumers {
@@ -208,7 +208,7 @@ async fn handle(shared: Arc<Shared>, delivery: Delivery, permit: OwnedSemaphoreP
             tracing::warn!(review.id = %review, error = %crate::error::chain(&error), "a review could not be carried out");
             tokio::select! {
                 () = shared.cancel.cancelled() => {}
-                () = tokio::time::sleep(PAUSE) => settled("giving back", delivery.nack_requeue().await),
+                () = tokio::time::sleep(shared.retry_pause) => settled("giving back", delivery.nack_requeue().await),
             }
         }
     }
