@@ -19,7 +19,7 @@ use crate::recorder::Recorder;
 use crate::room::Room;
 use crate::workspace::snapshot::{Survey, snapshot};
 use crate::workspace::{Cut, Rules, Scratch, StatCache};
-use crate::{git_head, measure};
+use crate::{git_head, kept, measure};
 
 /// The most paths of a drift that are reported, and the longest that they may be together, in bytes.
 const DRIFT_PATHS_MAX: (usize, usize) = (100, 32 * 1024);
@@ -108,6 +108,7 @@ impl Ground {
             carry: desk.policy.carry(),
         };
         let scratch = Scratch::create(&cut).await?;
+        kept::fill(&desk.services.cache, &desk.job.task_id, scratch.absent(), scratch.directory());
         for path in scratch.missing_carried() {
             tracing::info!(task.id = %desk.job.task_id, %path, "a carried path does not exist in the target");
         }
@@ -125,6 +126,9 @@ impl Ground {
             tracing::warn!(task.id = %desk.job.task_id, path = %skipped.path.display(), reason = skipped.reason,
                 "something in the scratch is not part of its tree");
         }
+        let changeset = Changeset::between(&self.base.manifest, &found.manifest);
+        kept::keep(&desk.services.cache, &desk.job.task_id, &changeset, scratch.directory())
+            .map_err(|e| JobError::Io("keep contents that are not stored", e))?;
         Ok(Stored { digest: found.root, manifest: found.manifest })
     }
 

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use checkrein_shared::records::Job;
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::kept;
+
 /// The file that says that a worker uses the folder.
 const LOCK_FILE: &str = "lock";
 
@@ -53,6 +55,8 @@ impl Cache {
         remove(&cache.rooms())?;
         make_private(&cache.rooms())?;
         make_private(&cache.stats())?;
+        make_private(&cache.kept())?;
+        kept::sweep(&cache.kept()).map_err(io_error("sweep", &cache.kept()))?;
         Ok(cache)
     }
 
@@ -63,6 +67,11 @@ impl Cache {
     /// Where the stat caches of targets lie; each can be lost at any time.
     pub(crate) fn stats(&self) -> PathBuf {
         self.root.join("stat")
+    }
+
+    /// Where contents lie that no blob store keeps, a folder for each task.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.root.join("kept")
     }
 
     /// A new room for one attempt.

@@ -4,6 +4,8 @@ mod apply;
 mod evidence;
 mod gate;
 mod rebase;
+mod regression;
+mod statement;
 mod step;
 mod step_end;
 
@@ -27,12 +29,17 @@ const REASON_CHARS_MAX: usize = 2_000;
 #[derive(Debug)]
 pub(crate) enum End {
     /// It has something to say.
-    Report(AttemptOutcome),
+    Report(Box<AttemptOutcome>),
     /// A gating checkpoint said it, or nothing may be said any more.
     Silent,
 }
 
 impl End {
+    /// The job's report.
+    pub(crate) fn report(outcome: AttemptOutcome) -> Self {
+        Self::Report(Box::new(outcome))
+    }
+
     /// What follows from a checkpoint after which the job has nothing more to say.
     pub(crate) fn parked(sent: &Sent) -> Self {
         if let Sent::Refused(reason) = sent {
@@ -54,7 +61,7 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
         Err(error) => Err(error),
     };
     let outcome = match ended {
-        Ok(End::Report(outcome)) => outcome,
+        Ok(End::Report(outcome)) => *outcome,
         Ok(End::Silent) => return,
         Err(error) => released(job, &error),
     };

@@ -39,7 +39,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     };
     let started_at = Timestamp::now();
     let host = &desk.services.config.environment;
-    let target = match preconditions::step(job, &desk.spec, step, conversation, host) {
+    let target = match preconditions::step(job, &desk.spec, step, conversation, (&desk.policy, host)) {
         Ok(target) => target,
         Err(unmet) => {
             tracing::warn!(task.id = %job.task_id, condition = ?unmet.condition(), "a precondition is not met");
@@ -52,7 +52,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     let ground = ground::stand(desk, &mut recorder, target).await?;
     let scratch = ground.cut(desk, &room).await?;
     if desk.orders.now() >= Order::Exit {
-        return step_end::interrupted_early(desk, &ground);
+        return Ok(step_end::interrupted_early(desk, &ground));
     }
     let call = call(desk, &room, &ground, &recorder, step).await?;
     let ran = match execute::run(&desk.services, &room, call, &desk.orders).await {
@@ -165,7 +165,7 @@ pub(crate) fn of_attempt(kind: EvidenceKind, job: &Job, step: &StepId) -> Eviden
 fn never_ran(desk: &Desk, step: &Step, how: &str, why: &str) -> End {
     let job = &desk.job;
     let lines = [why.to_owned()];
-    End::Report(AttemptOutcome::StepFailed {
+    End::report(AttemptOutcome::StepFailed {
         step: step.id.clone(),
         error: IssueRef {
             id: format!("failed-{}-{}", step.id, job.epoch),
