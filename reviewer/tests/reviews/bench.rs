@@ -1,11 +1,10 @@
 //! A running reviewer with everything that it talks to.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkrein_reviewer::{Reviewer, ReviewerConfig};
+use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, Consumer, EmbeddedBus, Message, Queue};
 use checkrein_shared::digest::Digest;
@@ -70,6 +69,7 @@ impl Bench {
         let mut keys = KeyRing::new();
         let since = Timestamp::from_millis(0);
         keys.add(KeyRecord::new(key.public_key(), Role::Reviewer, "reviewer-1".parse().unwrap(), since)).unwrap();
+        let tools = Tools::find(|name| std::env::var_os(name));
         let config = ReviewerConfig {
             instance: "reviewer-1".parse().unwrap(),
             work_dir: root.join("data/reviewer"),
@@ -78,8 +78,8 @@ impl Bench {
             key,
             slots: 2,
             path: std::env::var_os("PATH").unwrap(),
-            tools_env: BTreeMap::new(),
-            hidden: vec![root.join("data")],
+            tools_env: tools.env,
+            hidden: tools.hidden.into_iter().chain([root.join("data")]).collect(),
             retry_pause: Duration::from_millis(10),
         };
         let shutdown = CancellationToken::new();
