@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
@@ -143,7 +144,7 @@ fn pools(names: &[String]) -> Result<Vec<Pool>, StartError> {
 
 /// Makes the folder, takes its lock and removes unfinished runs.
 fn occupy(folder: &PathBuf) -> std::io::Result<File> {
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let lock = File::create(folder.join("lock"))?;
     lock.try_lock()?;
     for entry in fs::read_dir(folder)? {

@@ -10,6 +10,8 @@ use crate::check::{Check, Raised, line_of, whole_file};
 use crate::delta::{Delta, Line};
 use crate::quote;
 use crate::subject::Subject;
+use std::collections::BTreeSet;
+
 use checkrein_shared::records::{Severity, SourceRef};
 use checkrein_shared::tree::{ChangeKind, RelPath};
 
@@ -30,21 +32,29 @@ pub(super) fn weakened_tests(subject: &Subject) -> Vec<Raised> {
 
 /// What the verifiers had to take from the base: the change altered what it is measured by.
 fn restored(subject: &Subject) -> Vec<Raised> {
-    let mut paths: Vec<&RelPath> = subject.runs.iter().flat_map(|run| &run.restored).collect();
-    paths.sort();
-    paths.dedup();
-    paths
-        .into_iter()
-        .map(|path| {
-            let gone = subject.tree.get(path).is_none();
-            let what = if gone { "deletes" } else { "alters" };
-            let claim = format!(
-                "the change {what} `{path}`, by which it is measured; the verifiers ran with the version of the base"
-            );
-            Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
-                .act(format!("Put `{path}` back as it was; make the code pass the test that was there."))
-        })
-        .collect()
+    let paths: BTreeSet<&RelPath> = subject.runs.iter().flat_map(|run| &run.restored).collect();
+    paths.into_iter().map(|path| altered(subject, path)).collect()
+}
+
+fn altered(subject: &Subject, path: &RelPath) -> Raised {
+    let delta = subject.deltas.iter().find(|delta| delta.path == *path && !delta.deleted);
+    let only_adds = delta.is_some_and(|delta| adds_only(delta, language_of(path).unwrap_or(&ANY)));
+    let what = match (subject.tree.get(path).is_none(), only_adds) {
+        (true, _) => "deletes",
+        (false, true) => "adds to",
+        (false, false) => "alters",
+    };
+    let claim =
+        format!("the change {what} `{path}`, by which it is measured; the verifiers ran with the version of the base");
+    let raised = Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
+        .act(format!("Put `{path}` back as it was; make the code pass the test that was there."));
+    // The base's tests passed or failed without it, and nothing that was there is gone.
+    if only_adds { raised.only_warn() } else { raised }
+}
+
+fn adds_only(delta: &Delta, language: &Language) -> bool {
+    let skips = delta.added.iter().any(|line| language.skips(&line.text));
+    delta.unread.is_none() && delta.removed.is_empty() && !delta.added.is_empty() && !skips
 }
 
 fn deleted(subject: &Subject) -> Vec<Raised> {
@@ -116,6 +126,7 @@ fn lost_assertions(language: &Language, delta: &Delta) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Level;
     use crate::testing::Sample;
 
     fn raised(path: &str, old: &str, new: &str) -> usize {
@@ -187,5 +198,17 @@ mod tests {
         let raised = weakened_tests(&subject);
         assert_eq!(raised.len(), 1);
         assert!(raised[0].claim.contains("alters `check.sh`"));
+    }
+
+    #[test]
+    fn more_tests_in_a_file_that_verifiers_restored_are_a_hint_and_no_fault() {
+        for (added, at_most) in [("[ 2 = 2 ]\n", Level::Warn), ("exit 0\n", Level::Block)] {
+            let new = format!("[ 1 = 1 ]\n{added}");
+            let mut subject =
+                Sample::new().base("check.sh", "[ 1 = 1 ]\n").tree("check.sh", &new).verifier("unit", true).subject();
+            subject.runs[0].restored.insert("check.sh".parse().unwrap());
+            let raised = weakened_tests(&subject);
+            assert_eq!((raised.len(), raised[0].at_most), (1, at_most), "{added}");
+        }
     }
 }
