@@ -4,6 +4,7 @@
 //! messages, requests and timers into events. It runs no agent and judges no
 //! change.
 
+pub mod http;
 pub mod lifecycle;
 pub mod store;
 

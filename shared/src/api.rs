@@ -3,6 +3,9 @@
 //! The shapes here are for the command line and the local API. They are made
 //! from the core's state at the edge, and the core does not know them.
 
+pub mod routes;
+pub mod socket;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;

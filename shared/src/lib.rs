@@ -16,6 +16,7 @@ pub mod tree;
 
 pub mod policy;
 pub mod process;
+pub mod task_file;
 
 pub mod api;
 pub mod bus;

@@ -112,7 +112,8 @@ impl Desk {
     pub(crate) async fn head(&self) -> Result<Option<Checkpoint>, JobError> {
         let Some(head) = &self.job.head else { return Ok(None) };
         let what = "the newest checkpoint";
-        let bytes = self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
+        let bytes =
+            self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
         let checkpoint = json::parse_as("checkpoint", &bytes).map_err(|e| JobError::Record(what, e))?;
         Ok(Some(checkpoint))
     }

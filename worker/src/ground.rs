@@ -14,12 +14,12 @@ use checkrein_shared::time::Timestamp;
 use checkrein_shared::tree::{Changeset, node};
 
 use crate::desk::{Desk, JobError};
-use crate::{git_head, measure};
 use crate::propose::Stored;
 use crate::recorder::Recorder;
 use crate::room::Room;
 use crate::workspace::snapshot::{Survey, snapshot};
 use crate::workspace::{Cut, Rules, Scratch, StatCache};
+use crate::{git_head, measure};
 
 /// The most paths of a drift that are reported, and the longest that they may be together, in bytes.
 const DRIFT_PATHS_MAX: (usize, usize) = (100, 32 * 1024);

@@ -190,12 +190,7 @@ async fn lease(services: &Services, message: &JobMessage) -> Result<(Job, Durati
 /// Runs a job while another task keeps its lease.
 async fn run_leased(services: Services, job: Job, length: Duration, over: CancellationToken) {
     let (giver, orders) = orders::channel();
-    let lease = Lease {
-        task: job.task_id.clone(),
-        epoch: job.epoch,
-        worker: services.config.instance.clone(),
-        length,
-    };
+    let lease = Lease { task: job.task_id.clone(), epoch: job.epoch, worker: services.config.instance.clone(), length };
     let mut helpers = JoinSet::new();
     helpers.spawn(orders::keep(Arc::clone(&services.coordinator), lease, giver.clone()));
     helpers.spawn(async move {

@@ -37,7 +37,7 @@ impl Turn<'_> {
                 Ok(None)
             }
             State::Reviewing { .. } => {
-                self.control(Trigger::SpecChanged);
+                self.control_always(Trigger::SpecChanged);
                 match (self.task.next_step().cloned(), self.task.subject.as_ref().map(|s| s.trigger)) {
                     (None, Some(trigger)) => self.start_round(trigger),
                     _ => {
@@ -47,7 +47,7 @@ impl Turn<'_> {
                 }
             }
             State::Queued { .. } => {
-                self.control(Trigger::SpecChanged);
+                self.control_always(Trigger::SpecChanged);
                 match self.task.next_step().cloned() {
                     Some(step) => self.queue(JobKind::Step { step, conversation: Conversation::Same }),
                     // What was accepted was accepted for another specification: measure and gate again.
@@ -60,12 +60,12 @@ impl Turn<'_> {
                 if let (Some(live), Some(subject)) = (live, &self.task.subject) {
                     item.stale = subject.bindings.differences(&live);
                 }
-                self.control(Trigger::SpecChanged);
+                self.control_always(Trigger::SpecChanged);
                 self.task.state = State::Waiting { item };
                 Ok(None)
             }
             State::Held { .. } | State::Paused { .. } | State::Blocked { .. } => {
-                self.control(Trigger::SpecChanged);
+                self.control_always(Trigger::SpecChanged);
                 Ok(None)
             }
             State::Cancelling { .. } | State::Done { .. } => Ok(None),

@@ -110,13 +110,17 @@ impl Turn<'_> {
         self.head = Some(checkpoint);
     }
 
-    /// Writes a control checkpoint: where the files stand comes from the head, everything else from the task.
-    /// Before the first checkpoint of a worker, and where the policy has the trigger off, it writes none.
+    /// Writes a control checkpoint, where the policy has the trigger on.
     pub(super) fn control(&mut self, trigger: Trigger) {
-        let Some(head) = self.head.clone() else { return };
-        if !self.trigger_is_on(trigger) {
-            return;
+        if self.trigger_is_on(trigger) {
+            self.control_always(trigger);
         }
+    }
+
+    /// Writes a control checkpoint: where the files stand comes from the head, everything else from the task.
+    /// Before the first checkpoint of a worker it writes none.
+    pub(super) fn control_always(&mut self, trigger: Trigger) {
+        let Some(head) = self.head.clone() else { return };
         let unsealed = self.control_record(&head, trigger);
         let Ok(sealed) = unsealed.seal() else {
             unreachable!("a control checkpoint holds only values that its predecessor or the task could hash")

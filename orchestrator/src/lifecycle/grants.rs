@@ -69,13 +69,17 @@ impl Turn<'_> {
             GrantStatus::Issued {} => {}
             _ => return self.illegal("the grant is void; touch nothing"),
         }
+        if grant.changeset.hash != request.changeset_hash {
+            return self.illegal("the grant is for another changeset; touch nothing");
+        }
         if request.target != grant.bindings.base {
             return self.redeem_drifted(&request.grant, request.target);
         }
         let live = self.task.live_bindings();
-        let same = live.as_ref() == Some(&grant.bindings) && grant.changeset.hash == request.changeset_hash;
-        if !same {
+        if live.as_ref() != Some(&grant.bindings) {
             self.void_grant(&request.grant, "what it is bound to has changed");
+            // Whatever the policy says about the trigger: a review needs a checkpoint that holds what changed.
+            self.control_always(Trigger::SpecChanged);
             let trigger = self.task.subject.as_ref().map_or(Trigger::ChangesetBeforeApply, |s| s.trigger);
             return self.start_round(trigger);
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::{ReviewId, StepId};
+use checkrein_shared::ids::ReviewId;
 use checkrein_shared::policy::{ReviewRequirement, gate_cover};
 use checkrein_shared::records::{Bindings, Checkpoint, CheckpointRef, Judgement, ReviewKind, ReviewRequest, Trigger};
 use checkrein_shared::time::Timestamp;
@@ -52,22 +52,18 @@ impl Turn<'_> {
 
     fn set_subject(&mut self, checkpoint: CheckpointRef, trigger: Trigger) {
         let Some(head) = &self.head else { return };
+        let step = head.plan.current_step_id.clone().or_else(|| self.task.completed().pop());
         self.task.subject = Some(Subject {
             checkpoint,
             bindings: head.bindings(),
             trigger,
             changeset: head.changesets.proposed.clone(),
             empty: head.workspace.base == head.workspace.tree,
-            step: head.plan.current_step_id.clone().or_else(|| last(&head.plan.completed_step_ids)),
+            step,
         });
     }
 
-    fn open_slot(
-        &mut self,
-        wanted: &ReviewRequirement,
-        instance: u32,
-        checkpoint: &CheckpointRef,
-    ) -> Slot {
+    fn open_slot(&mut self, wanted: &ReviewRequirement, instance: u32, checkpoint: &CheckpointRef) -> Slot {
         let mut slot = self.slot(wanted, instance, checkpoint);
         if self.inherit(&mut slot) {
             return slot;
@@ -161,12 +157,7 @@ impl Turn<'_> {
             deadline: slot.deadline,
         };
         let body = serde_json::to_value(request).expect("a review request is plain data");
-        self.effect(Effect::Publish {
-            id: slot.id.to_string(),
-            kind: "review".into(),
-            to: Destination::Reviews,
-            body,
-        });
+        self.effect(Effect::Publish { id: slot.id.to_string(), kind: "review".into(), to: Destination::Reviews, body });
     }
 
     /// Asks for the reviews of a checkpoint that does not gate: they watch while work goes on.
@@ -230,8 +221,4 @@ pub(super) fn is_complete(slots: &[Slot]) -> bool {
     };
     let mut blocking = slots.iter().filter(|s| s.blocking).peekable();
     blocking.peek().is_some() && blocking.all(|s| approved(&s.review) >= s.quorum as usize && !vetoed(s))
-}
-
-fn last(steps: &[StepId]) -> Option<StepId> {
-    steps.last().cloned()
 }

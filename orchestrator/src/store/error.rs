@@ -103,10 +103,10 @@ pub enum Error {
         what: String,
     },
     /// The index failed. The journal is the truth, so nothing is lost.
-    #[error("the index of the store failed: start again, and it is rebuilt from the journal")]
+    #[error("the index of the store failed; it is rebuilt from the journal")]
     Index(#[source] IndexError),
-    /// The index failed earlier, and this process no longer uses the store.
-    #[error("the index of the store failed earlier ({0}): start again, and it is rebuilt from the journal")]
+    /// The index failed earlier, and could not be mended yet. It is tried again with the next commit.
+    #[error("the index of the store can't be used now ({0}): free disk space or start again; nothing is lost")]
     Unusable(String),
     /// Nothing was stored, because the disk is full or failed; it is tried again with the next commit.
     #[error("can't {doing}, so nothing was stored")]

@@ -33,7 +33,7 @@ mod nearest;
 mod resolved;
 mod schema;
 mod words;
-mod yaml;
+pub(crate) mod yaml;
 
 #[cfg(test)]
 mod tests;

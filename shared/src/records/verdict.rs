@@ -15,9 +15,6 @@ use crate::digest::Digest;
 use crate::ids::{CheckpointId, FindingId, InstanceId, ReviewId};
 use crate::time::Timestamp;
 
-/// The DSSE payload type of a verdict.
-pub const VERDICT_PAYLOAD_TYPE: &str = "application/vnd.checkrein.verdict+json";
-
 /// What a reviewer concludes. Expired, withdrawn and failed reviews have no verdict at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -155,5 +155,4 @@ pub(super) fn add_counts(counts: &mut BTreeMap<String, u64>, more: BTreeMap<Stri
 }
 
 #[cfg(test)]
-#[path = "find_tests.rs"]
 mod tests;

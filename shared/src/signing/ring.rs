@@ -242,5 +242,4 @@ impl KeyRing {
 }
 
 #[cfg(test)]
-#[path = "ring_tests.rs"]
 mod tests;

@@ -124,9 +124,7 @@ fn hidden_memory_is_hidden_from_the_same_user() {
     // A process that hides itself still works as a caller.
     let bench = Bench::new();
     let finished = block_on(
-        bench
-            .script("true")
-            .run(&checkrein_shared::process::Supervisor::new(std::env::current_exe().unwrap()), std::future::pending()),
+        bench.script("true").run(&checkrein_shared::process::Supervisor::current_exe(), std::future::pending()),
     );
     assert!(finished.unwrap().ending.is_success(), "{CALLER}");
 }

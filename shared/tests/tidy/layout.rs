@@ -9,7 +9,7 @@ use crate::repository::{File, files, members, rust_sources};
 
 /// Foreign things that one module knows and hides behind our own types.
 const FOREIGN: &[&str] =
-    &["axum", "cel", "ed25519_dalek", "jiff", "lapin", "reqwest", "rust_embed", "serde_saphyr", "similar", "sled"];
+    &["axum", "cel", "ed25519_dalek", "lapin", "reqwest", "rust_embed", "serde_saphyr", "similar", "sled"];
 
 /// The crates that one crate may use: `shared` is below the roles, `cli` above them.
 fn allowed(member: &str) -> &'static [&'static str] {
@@ -94,7 +94,7 @@ fn every_source_file_belongs_to_a_module() {
     while let Some(path) = waiting.pop() {
         let Some((_, text)) = sources.iter().find(|(p, _)| *p == path) else { continue };
         if reached.insert(path.clone()) {
-            waiting.extend(children(&path, &code_only(text)));
+            waiting.extend(children(&path, text));
         }
     }
     let dead = all.into_iter().filter(|p| !reached.contains(*p));
@@ -114,15 +114,18 @@ fn is_root(path: &str) -> bool {
     )
 }
 
-/// The files that the `mod` lines of a file may mean.
-fn children(path: &str, code: &str) -> Vec<String> {
+/// The files that the `mod` lines of a file may mean, and those that `#[path]` names.
+fn children(path: &str, text: &str) -> Vec<String> {
+    let code = code_only(text);
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let own = is_root(path) || path.ends_with("/mod.rs");
     let base = if own { folder.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
-    let declared = word_positions(code, "mod").filter_map(|at| {
+    let declared = word_positions(&code, "mod").filter_map(|at| {
         let (name, _) = code[at + 3..].split_once([';', '{'])?;
         let is_name = name.trim().chars().all(|c| c.is_alphanumeric() || c == '_');
         is_name.then(|| name.trim().to_owned())
     });
-    declared.flat_map(|name| [format!("{base}/{name}.rs"), format!("{base}/{name}/mod.rs")]).collect()
+    let named = text.lines().filter_map(|l| l.trim().strip_prefix("#[path = \"")?.strip_suffix("\"]"));
+    let named: Vec<String> = named.map(|name| format!("{folder}/{name}")).collect();
+    declared.flat_map(|name| [format!("{base}/{name}.rs"), format!("{base}/{name}/mod.rs")]).chain(named).collect()
 }

@@ -34,8 +34,9 @@ fn no_function_is_too_long() {
 #[test]
 fn every_module_says_what_it_is_for() {
     let files = files();
-    // What a file `tests.rs` is for, its name and its parent say.
-    let modules = rust_sources(&files).into_iter().filter(|(path, _)| !path.ends_with("/tests.rs"));
+    // What a file with a module's tests is for, its name says.
+    let is_test = |path: &str| path.contains("/src/") && (path.ends_with("tests.rs") || path.contains("/tests/"));
+    let modules = rust_sources(&files).into_iter().filter(|(path, _)| !is_test(path));
     let silent = modules.filter_map(|(path, text)| {
         let words = text.lines().map_while(|l| l.strip_prefix("//!")).flat_map(str::split_whitespace).count();
         (words == 0).then(|| format!("{path}: open it with `//!` and a sentence on what it is for"))

@@ -71,12 +71,7 @@ enum Redeemed {
 }
 
 /// Measures the locked target and asks for the permission in one go; as often as it takes to get an answer.
-async fn redeem(
-    desk: &Desk,
-    ground: &Ground,
-    grant: &GrantId,
-    changeset: &Changeset,
-) -> Result<Redeemed, JobError> {
+async fn redeem(desk: &Desk, ground: &Ground, grant: &GrantId, changeset: &Changeset) -> Result<Redeemed, JobError> {
     let mut backoff = Backoff::new();
     loop {
         if desk.orders.now() >= Order::Exit {
@@ -84,7 +79,8 @@ async fn redeem(
         }
         let now = measure::only(&desk.services, &desk.job.root_id, &ground.target, &ground.rules).await?;
         // Traces of this very changeset are no drift: an earlier attempt with this grant was cut off.
-        let target = if is_own_trace(&ground.base.manifest, &now.manifest, changeset) { ground.base.digest } else { now.digest };
+        let target =
+            if is_own_trace(&ground.base.manifest, &now.manifest, changeset) { ground.base.digest } else { now.digest };
         let request = RedeemRequest {
             task_id: desk.job.task_id.clone(),
             grant: grant.clone(),

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending};
-use checkrein_shared::records::{
-    Basis, Claim, EffectClass, EvidenceKind, Step, StepAction, Trigger,
-};
+use checkrein_shared::records::{Basis, Claim, EffectClass, EvidenceKind, Step, StepAction, Trigger};
 use checkrein_shared::time::Timestamp;
 
 use super::gate::{self, Again};

@@ -1,6 +1,5 @@
 //! What jobs do, one kind a file, and what becomes of their ends.
 
-
 mod apply;
 mod evidence;
 mod gate;

@@ -179,4 +179,3 @@ fn never_ran(desk: &Desk, step: &Step, how: &str, why: &str) -> End {
         evidence_index: job.evidence_index,
     })
 }
-

@@ -82,12 +82,7 @@ pub(crate) async fn conclude(desk: &Desk, recorder: &mut Recorder, left: Left<'_
 }
 
 /// A pause or the worker's end killed the command: what there is goes into a checkpoint.
-async fn interrupted(
-    desk: &Desk,
-    recorder: &mut Recorder,
-    left: &Left<'_>,
-    order: Order,
-) -> Result<End, JobError> {
+async fn interrupted(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, order: Order) -> Result<End, JobError> {
     let gate = order != Order::Exit;
     let text = format!("step `{}` was interrupted, and its work is unfinished", left.step.id);
     let issue = IssueRef {
@@ -173,9 +168,7 @@ async fn failed(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result
     if left.is_test() {
         record_test(desk, recorder, left).await?;
     }
-    if regressed
-        && let Some(end) = report_regression(desk, recorder, left, &difference, &error).await?
-    {
+    if regressed && let Some(end) = report_regression(desk, recorder, left, &difference, &error).await? {
         return Ok(end);
     }
     Ok(End::Report(AttemptOutcome::StepFailed {

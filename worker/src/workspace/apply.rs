@@ -40,7 +40,9 @@ pub enum Error {
     #[error("another process is changing `{}`: try again when it is done", .0.display())]
     Busy(PathBuf),
     /// A new content is nowhere to be had.
-    #[error("the new content of `{path}` is not in the blob store and not in the scratch: apply it where the scratch is")]
+    #[error(
+        "the new content of `{path}` is not in the blob store and not in the scratch: apply it where the scratch is"
+    )]
     NoContent {
         /// The file.
         path: RelPath,

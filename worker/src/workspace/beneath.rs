@@ -27,7 +27,8 @@ pub(crate) struct Place<'a> {
 }
 
 /// How directories are opened: never through a link.
-pub(crate) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Root {
     /// Opens a directory that the caller trusts; here links are followed.

@@ -107,9 +107,16 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
 {
+    run_in(directory, command(directory), arguments).await
+}
+
+async fn run_in<I, S>(directory: &Path, mut command: Command, arguments: I) -> Result<Vec<u8>, Error>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
     let arguments: Vec<S> = arguments.into_iter().collect();
     let name = arguments.first().map(|a| a.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
-    let mut command = command(directory);
     command.args(arguments);
     let unbounded = |fault| Error::Unbounded { directory: directory.to_owned(), command: name.clone(), fault };
     let finished = tokio::time::timeout(TIME_MAX, collect(command)).await;
@@ -153,4 +160,27 @@ async fn collect(mut command: Command) -> io::Result<(bool, Vec<u8>, Vec<u8>)> {
 /// Whether a directory is the top of a repository, a worktree or a submodule.
 pub(crate) fn is_top(directory: &Path) -> bool {
     directory.join(".git").symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_repository_of_another_owner_is_a_clear_error_and_never_an_empty_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        run(folder.path(), ["init", "--quiet"]).await.unwrap();
+        assert_eq!(run(folder.path(), ["ls-files", "-z"]).await.unwrap(), b"");
+        let mut foreign = command(folder.path());
+        foreign.env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
+        let error = run_in(folder.path(), foreign, ["ls-files", "-z"]).await.unwrap_err();
+        assert!(matches!(&error, Error::Ownership(path) if path == folder.path()), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_failure_says_what_git_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = run(folder.path(), ["rev-parse", "HEAD"]).await.unwrap_err().to_string();
+        assert!(error.contains("git rev-parse") && error.contains("not a git repository"), "{error}");
+    }
 }

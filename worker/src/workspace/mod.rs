@@ -28,5 +28,8 @@ pub use rules::Rules;
 pub use scratch::{Cut, Scratch};
 pub use snapshot::{Snapshot, Survey, snapshot};
 
+#[cfg(test)]
+pub(crate) mod testing;
+
 /// The directory in a target where an apply keeps its files; it belongs to no tree.
 pub(crate) const STAGE_NAME: &str = ".checkrein-apply";

@@ -53,7 +53,16 @@ fn a_grant_is_refused_for_another_changeset_epoch_or_grant() {
     world.refused(EventKind::RedeemRequested { request: other });
     let mut other = request;
     other.changeset_hash = digest("something else");
-    world.take(EventKind::RedeemRequested { request: other });
+    world.refused(EventKind::RedeemRequested { request: other });
+    assert_eq!(world.task.grants[0].status, GrantStatus::Issued {});
+}
+
+#[test]
+fn a_grant_is_void_once_anything_that_it_is_bound_to_has_changed() {
+    let mut world = World::new(&["work"]);
+    world.granted().running();
+    world.task.spec.hash = digest("another specification");
+    world.take(world.redeem("base"));
     assert_eq!(world.state(), "reviewing");
     assert!(matches!(world.task.grants[0].status, GrantStatus::Void { .. }));
 }

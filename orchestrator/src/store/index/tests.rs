@@ -1,1 +1,110 @@
+use std::fs;
 
+use checkrein_shared::digest::Digest;
+
+use super::*;
+
+const CACHE: u64 = 1 << 20;
+
+fn head(count: u64) -> Head {
+    Head { count, hash: (count > 0).then(|| Digest::of(count.to_be_bytes())) }
+}
+
+fn changes(entries: &[(&str, Option<&str>)]) -> Changes {
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    entries.iter().map(|(key, value)| (bytes(key), value.map(bytes))).collect()
+}
+
+fn all(index: &Index) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    index
+        .visit(b"a", Some(b"z"), &mut |key, value| {
+            found.push((text(key), text(value)));
+            Ok(true)
+        })
+        .unwrap();
+    found
+}
+
+#[test]
+fn what_was_applied_is_there_after_reopening_with_the_head_that_it_stands_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    assert_eq!(index.head(), head(0));
+    index.apply(&changes(&[("a", Some("1")), ("b", Some("2")), ("c", Some("3"))]), head(1)).unwrap();
+    index.apply(&changes(&[("a", Some("4")), ("b", None), ("d", None)]), head(2)).unwrap();
+    drop(index);
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    assert_eq!(index.head(), head(2));
+    assert_eq!(all(&index), [("a".into(), "4".into()), ("c".into(), "3".into())]);
+    assert_eq!(index.get(b"b").unwrap(), None);
+    assert!(index.disk_bytes().unwrap() > 0);
+}
+
+#[test]
+fn an_entry_that_came_back_otherwise_than_it_was_applied_is_noticed_at_open() {
+    for (key, value) in [("a", Some("x")), ("a", None), ("new", Some("x"))] {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::open(folder.path(), CACHE).unwrap();
+        index.apply(&changes(&[("a", Some("1")), ("b", Some("2"))]), head(1)).unwrap();
+        // As if a page had been lost or had kept an older content.
+        match value {
+            Some(value) => index.db().insert(key, value).unwrap(),
+            None => index.db().remove(key).unwrap(),
+        };
+        drop(index);
+        let error = Index::open(folder.path(), CACHE).err();
+        assert!(matches!(error, Some(IndexError::Damaged(_))), "{error:?}");
+    }
+}
+
+#[test]
+fn an_index_without_a_mark_but_with_entries_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    index.apply(&changes(&[("a", Some("1"))]), head(1)).unwrap();
+    index.db().remove(MARK).unwrap();
+    drop(index);
+    assert!(matches!(Index::open(folder.path(), CACHE).err(), Some(IndexError::Damaged(_))));
+}
+
+#[test]
+fn a_panic_in_the_library_is_an_error() {
+    let error = contain::<()>(|| panic!("page {} is gone", 7)).unwrap_err();
+    assert_eq!(error.to_string(), "sled panicked: page 7 is gone");
+}
+
+#[test]
+fn no_file_of_the_index_can_make_opening_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    for count in 1..=50u64 {
+        let key = format!("k{count}");
+        index.apply(&changes(&[(&key, Some(&"v".repeat(300)))]), head(count)).unwrap();
+    }
+    index.checkpoint().unwrap();
+    let expected = all(&index);
+    drop(index);
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    for path in files {
+        let whole = fs::read(&path).unwrap();
+        let step = (whole.len() / 12).max(1);
+        for place in (0..whole.len()).step_by(step) {
+            let mut flipped = whole.clone();
+            flipped[place] ^= 0xff;
+            for damaged in [whole[..place].to_vec(), flipped] {
+                fs::write(&path, damaged).unwrap();
+                // Either it says so, or it is what some batch left behind.
+                if let Ok(index) = Index::open(folder.path(), CACHE) {
+                    let found = all(&index);
+                    assert!(found.iter().all(|entry| expected.contains(entry)));
+                    assert_eq!(found.len() as u64, index.head().count);
+                }
+                fs::write(&path, &whole).unwrap();
+            }
+        }
+    }
+}

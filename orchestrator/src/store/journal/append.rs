@@ -141,4 +141,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -228,3 +228,6 @@ pub(in crate::store) fn deeper_than(value: &Value, limit: usize) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

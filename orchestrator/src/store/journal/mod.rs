@@ -26,6 +26,12 @@ pub(super) use recovery::{Opened, open, unfinished_tail};
 pub(super) use scan::{Scan, ScanError};
 pub(super) use segment::{list, path_of};
 
+/// A broken disk, for tests of what stands on the journal.
+#[cfg(test)]
+pub(super) mod faults {
+    pub(in crate::store) use super::append::tests::{Faults, Faulty};
+}
+
 /// The newest record of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::head::HeadFile;
-use super::scan::{Flaw, Scan, ScanError, sound_line_follows};
+use super::scan::{Flaw, Scan, ScanError, last_record, sound_line_follows};
 use super::{Head, Writer, segment};
 use crate::store::error::Error;
 
@@ -105,17 +105,15 @@ fn begin(
 
 fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness]) -> Result<Opened, Error> {
     let checker = Checker { witnesses };
-    let mut before = None;
-    for number in first_to_scan(folder, last, witnesses)?..last {
+    let first = first_to_scan(folder, last, witnesses)?;
+    let mut before = check_ends(folder, first)?;
+    for number in first..last {
         let mut scan = Scan::open(folder, number, before)?;
         checker.check(scan.head())?;
         while let Some(entry) = scan.next_sound()? {
             checker.check(entry.head)?;
         }
         before = Some(scan.head());
-    }
-    if before.is_none() && last > 1 {
-        before = Some(last_of(folder, last - 1)?);
     }
     let mut scan = Scan::open(folder, last, before)?;
     checker.check(scan.head())?;
@@ -157,11 +155,15 @@ fn first_to_scan(folder: &Path, last: u32, witnesses: &[Witness]) -> Result<u32,
     Ok(1)
 }
 
-/// The head after the last record of a segment. Reads all of it, so the segment is checked too.
-fn last_of(folder: &Path, number: u32) -> Result<Head, Error> {
-    let mut scan = Scan::open(folder, number, None)?;
-    while scan.next_sound()?.is_some() {}
-    Ok(scan.head())
+/// Checks header and last record of each segment before `first`, so that none has lost its
+/// end; returns the head before `first`.
+fn check_ends(folder: &Path, first: u32) -> Result<Option<Head>, Error> {
+    let mut before = None;
+    for number in 1..first {
+        Scan::open(folder, number, before)?;
+        before = Some(last_record(folder, number)?);
+    }
+    Ok(before)
 }
 
 /// Compares the chain with what others remember of it.

@@ -213,3 +213,29 @@ pub(super) fn sound_line_follows(path: &Path, offset: u64) -> Result<bool, Error
         }
     }
 }
+
+/// The head after the last record of a segment, read from its end.
+pub(super) fn last_record(folder: &Path, number: u32) -> Result<Head, Error> {
+    let path = segment::path_of(folder, number);
+    let doing = || format!("read {}", path.display());
+    let file = File::open(&path).map_err(Error::io(doing()))?;
+    let length = file.metadata().map_err(Error::io(doing()))?.len();
+    let mut size = 1 << 16;
+    let (start, line) = loop {
+        let start = length.saturating_sub(size);
+        let mut tail = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut tail, start).map_err(Error::io(doing()))?;
+        // The line before ends where the last one begins; the last byte is the last one's own end.
+        let before = tail.iter().rev().skip(1).position(|b| *b == b'\n');
+        match before {
+            Some(distance) => break (length - distance as u64 - 1, tail.split_off(tail.len() - distance - 1)),
+            None if start == 0 || size > LINE_BYTES_MAX as u64 => break (start, tail),
+            None => size *= 2,
+        }
+    };
+    let sound = codec::open_line(&line).and_then(|(hash, record)| Ok((hash, codec::link(record)?)));
+    match sound {
+        Ok((hash, link)) => Ok(Head { count: link.sequence, hash: Some(hash) }),
+        Err(what) => Err(Error::Damaged { segment: path, line: 0, offset: start, what }),
+    }
+}

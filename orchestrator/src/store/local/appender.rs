@@ -139,6 +139,11 @@ impl Appender {
         expected: u64,
         versions: &mut HashMap<TaskId, u64>,
     ) -> Result<(), CommitError> {
+        if let Some(failure) = self.shared.failure() {
+            // An empty batch makes the indexer try to mend the index; it may be at it already.
+            let _busy = self.durable.try_send(Vec::new());
+            return Err(CommitError::Store(Error::Unusable(failure)));
+        }
         let Some(task) = &prepared.draft().task else { return Err(CommitError::Store(Error::Closed)) };
         let actual = match (versions.get(task), self.versions.get(task)) {
             (Some(staged), _) => *staged,

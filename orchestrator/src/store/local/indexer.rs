@@ -33,16 +33,20 @@ pub(super) struct Durable {
 
 /// Works until the appender ends, then makes the index durable and frees the folder.
 pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: FolderLock) {
-    let mut checkpointed = shared.head.borrow().count;
+    let mut durable = *shared.head.borrow();
+    let mut checkpointed = durable.count;
     while let Ok(mut records) = batches.recv() {
         for more in batches.try_iter().take(BATCHES_MAX - 1) {
             records.extend(more);
         }
-        index(shared, records);
-        let count = shared.head.borrow().count;
-        if count >= checkpointed + CHECKPOINT_EVERY {
+        if let Some(Durable { recorded, .. }) = records.last() {
+            durable = Head { count: recorded.record.sequence, hash: Some(recorded.hash) };
+        }
+        let indexed = bring_up(shared, &records, durable);
+        answer(records, &indexed);
+        if durable.count >= checkpointed + CHECKPOINT_EVERY {
             checkpoint(shared);
-            checkpointed = count;
+            checkpointed = durable.count;
         }
     }
     checkpoint(shared);
@@ -51,29 +55,35 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
     drop(lock);
 }
 
-fn index(shared: &Shared, records: Vec<Durable>) {
+/// Brings the index up to `durable`: with the records at hand, or by mending it from the journal.
+fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), String> {
     let applied = shared.with_index(|index| {
         let mut projection = Projection::new(index);
-        for Durable { recorded, position, .. } in &records {
+        for Durable { recorded, position, .. } in records {
             projection.add(recorded, *position).map_err(Error::Index)?;
         }
         projection.finish().map_err(Error::Index)
     });
-    if applied.is_ok() {
-        forget_delivered(shared, &records);
-        if let Some(last) = records.last() {
-            let head = Head { count: last.recorded.record.sequence, hash: Some(last.recorded.hash) };
-            shared.head.send_replace(head);
-        }
+    if applied.is_err() {
+        shared.mend(durable).map_err(|error| {
+            tracing::error!(%error, "the store's index can't be mended yet");
+            shared.failure().unwrap_or_else(|| error.to_string())
+        })?;
     }
-    let failure = shared.failure.get();
+    forget_delivered(shared, records);
+    shared.head.send_replace(durable);
+    Ok(())
+}
+
+fn answer(records: Vec<Durable>, indexed: &Result<(), String>) {
     for Durable { recorded, reply, .. } in records {
         let Some(reply) = reply else { continue };
-        let answer = match failure {
+        let answer = match indexed {
+            Ok(()) => Ok(Committed { sequence: recorded.record.sequence, version: recorded.record.version }),
             // It is in the journal, but nobody could read it now: the caller must not go on.
-            Some(failure) => Err(CommitError::Store(Error::Unusable(failure.clone()))),
-            None => Ok(Committed { sequence: recorded.record.sequence, version: recorded.record.version }),
+            Err(failure) => Err(CommitError::Store(Error::Unusable(failure.clone()))),
         };
+        // Whoever asked may have given up waiting.
         let _gone = reply.send(answer);
     }
 }

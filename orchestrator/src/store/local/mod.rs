@@ -12,7 +12,7 @@ mod read;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -54,22 +54,24 @@ impl Options {
 /// What both threads and all readers share.
 #[derive(Debug)]
 struct Shared {
-    /// The index; `None` once the store is closed.
-    index: std::sync::RwLock<Option<Index>>,
+    folder: PathBuf,
+    cache_bytes: u64,
+    /// The index; `None` once the store is closed, and while the index is broken.
+    index: RwLock<Option<Index>>,
     reader: Reader,
     /// The newest record that is acknowledged.
     head: watch::Sender<Head>,
     /// Messages whose delivery is noted but not yet in the index.
     delivered: Mutex<HashSet<MessageId>>,
-    /// Why the index can't be used any more.
-    failure: OnceLock<String>,
+    /// Why the index can't be used now. The indexer tries to mend it whenever there is work.
+    failure: Mutex<Option<String>>,
 }
 
 impl Shared {
     /// Runs something with the index, if it is usable.
     fn with_index<T>(&self, work: impl FnOnce(&Index) -> Result<T, Error>) -> Result<T, Error> {
-        if let Some(failure) = self.failure.get() {
-            return Err(Error::Unusable(failure.clone()));
+        if let Some(failure) = self.failure() {
+            return Err(Error::Unusable(failure));
         }
         let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
         let result = work(index.as_ref().ok_or(Error::Closed)?);
@@ -79,11 +81,30 @@ impl Shared {
         result
     }
 
-    /// Makes the store unusable: going on with a broken index could show an old state.
+    /// Why the index can't be used now, if it can't.
+    fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes the store unusable for now: going on with a broken index could show an old state.
     fn fail(&self, why: &str) {
-        if self.failure.set(why.to_owned()).is_ok() {
-            tracing::error!(error = why, "the store's index failed; a restart rebuilds it from the journal");
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            tracing::error!(error = why, "the store's index failed; it will be opened again or rebuilt");
+            *failure = Some(why.to_owned());
         }
+    }
+
+    /// Opens the index again, or rebuilds it, up to `head`.
+    fn mend(&self, head: Head) -> Result<(), Error> {
+        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+        // It must be closed before its files are opened again.
+        drop(index.take());
+        let (mended, _) = open::index_at(&self.folder, self.cache_bytes, head)?;
+        *index = Some(mended);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        tracing::info!(records = head.count, "the store's index is usable again");
+        Ok(())
     }
 }
 
@@ -109,7 +130,7 @@ impl LocalStore {
     /// [`Error::InUse`] where another process has it open; an error for which
     /// [`Error::is_integrity`] holds where acknowledged data is damaged or gone.
     pub fn open(folder: impl AsRef<Path>, options: &Options) -> Result<Self, Error> {
-        open::open(folder.as_ref(), options)
+        open::open(folder.as_ref(), options, |_| {})
     }
 
     /// The folder.
@@ -233,10 +254,7 @@ impl Store for LocalStore {
             Ok(())
         })
         .await?;
-        match self.shared.failure.get() {
-            Some(failure) => Err(Error::Unusable(failure.clone())),
-            None => Ok(()),
-        }
+        self.shared.failure().map_or(Ok(()), |failure| Err(Error::Unusable(failure)))
     }
 }
 

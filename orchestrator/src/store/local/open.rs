@@ -9,7 +9,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 
 use tokio::sync::{mpsc, watch};
@@ -17,8 +17,8 @@ use tokio::sync::{mpsc, watch};
 use super::appender::Appender;
 use super::{LocalStore, Options, QUEUE_LENGTH, Shared, indexer};
 use crate::store::error::Error;
-use crate::store::index::Index;
-use crate::store::journal::{self, Head, HeadFile, Reader, Scan};
+use crate::store::index::{Index, IndexError};
+use crate::store::journal::{self, Head, HeadFile, Reader, Scan, Writer};
 use crate::store::lock::FolderLock;
 use crate::store::projection::Projection;
 
@@ -39,44 +39,55 @@ fn index_folder(folder: &Path) -> PathBuf {
     folder.join("index")
 }
 
-pub(super) fn open(folder: &Path, options: &Options) -> Result<LocalStore, Error> {
+pub(super) fn open(folder: &Path, options: &Options, adjust: impl FnOnce(&mut Writer)) -> Result<LocalStore, Error> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
         .map_err(Error::io(format!("make the folder {}", folder.display())))?;
     let lock = FolderLock::take(folder, options.lock_patience, options.now)?;
-    let index_folder = index_folder(folder);
     // The journal is begun before the index, so where there is an index this is not the first run.
-    let had_index = index_folder.exists();
-    let (mut index, mut rebuilt) = match had_index.then(|| Index::open(&index_folder, options.cache_bytes)) {
-        Some(Ok(index)) => (Some(index), None),
-        Some(Err(error)) => (None, Some(chain(&error))),
-        None => (None, None),
-    };
-    let known = index.as_ref().map(Index::head);
-    let journal_folder = journal_folder(folder);
-    let opened = journal::open(&journal_folder, options.segment_bytes_max, known, had_index)?;
-    let head = opened.writer.head();
-    if !had_index && head.count > 0 {
-        rebuilt = Some("it was missing".to_owned());
+    let had_index = index_folder(folder).exists();
+    let found = try_index(folder, options.cache_bytes);
+    let known = found.as_ref().ok().map(Index::head);
+    let mut opened = journal::open(&journal_folder(folder), options.segment_bytes_max, known, had_index)?;
+    let (index, rebuilt) = ready_index(folder, options.cache_bytes, opened.writer.head(), found)?;
+    adjust(&mut opened.writer);
+    start(folder, options.cache_bytes, lock, index, opened, rebuilt)
+}
+
+/// The index, brought up to `head`; and why it had to be rebuilt, if it had.
+pub(super) fn index_at(folder: &Path, cache_bytes: u64, head: Head) -> Result<(Index, Option<String>), Error> {
+    let found = try_index(folder, cache_bytes);
+    ready_index(folder, cache_bytes, head, found)
+}
+
+/// The index as it stands, or what is wrong with it.
+fn try_index(folder: &Path, cache_bytes: u64) -> Result<Index, String> {
+    let index_folder = index_folder(folder);
+    if !index_folder.exists() {
+        return Err("it was missing".to_owned());
     }
-    if let Some(ready) = &index
-        && let Err(error) = replay(ready, &journal_folder, head)
-    {
-        match error {
-            Error::Index(error) => {
-                rebuilt = Some(chain(&error));
-                index = None;
-            }
-            other => return Err(other),
-        }
-    }
-    let index = match index {
-        Some(index) => index,
-        None => rebuild(&index_folder, &journal_folder, head, options.cache_bytes, rebuilt.as_deref())?,
+    Index::open(&index_folder, cache_bytes).map_err(|error| chain(&error))
+}
+
+fn ready_index(
+    folder: &Path,
+    cache_bytes: u64,
+    head: Head,
+    found: Result<Index, String>,
+) -> Result<(Index, Option<String>), Error> {
+    let (index_folder, journal_folder) = (index_folder(folder), journal_folder(folder));
+    let reason = match found {
+        Err(reason) => reason,
+        Ok(index) => match replay(&index, &journal_folder, head) {
+            Ok(()) => return Ok((index, None)),
+            Err(Error::Index(error)) => chain(&error),
+            Err(other) => return Err(other),
+        },
     };
-    start(folder, lock, index, opened, rebuilt)
+    let index = rebuild(&index_folder, &journal_folder, head, cache_bytes, &reason)?;
+    Ok((index, (head.count > 0).then_some(reason)))
 }
 
 /// Moves the index aside, if there is one, and makes a new one from the journal.
@@ -85,17 +96,21 @@ fn rebuild(
     journal_folder: &Path,
     head: Head,
     cache_bytes: u64,
-    why: Option<&str>,
+    reason: &str,
 ) -> Result<Index, Error> {
-    if let Some(reason) = why {
+    if head.count > 0 {
         let folder = index_folder.display();
         tracing::warn!(%folder, reason, records = head.count, "the index is rebuilt from the journal");
     }
     move_aside(index_folder)?;
-    let index = Index::open(index_folder, cache_bytes).map_err(Error::Index)?;
-    replay(&index, journal_folder, head)?;
-    index.checkpoint().map_err(Error::Index)?;
-    Ok(index)
+    let build = || {
+        let index = Index::open(index_folder, cache_bytes).map_err(Error::Index)?;
+        replay(&index, journal_folder, head)?;
+        index.checkpoint().map_err(Error::Index)?;
+        Ok(index)
+    };
+    // Half an index of our own making is of no use to anybody, and on a full disk it is in the way.
+    build().inspect_err(|_| drop(std::fs::remove_dir_all(index_folder)))
 }
 
 /// Keeps a few broken indexes for whoever wants to know what happened to them.
@@ -116,11 +131,15 @@ fn move_aside(index_folder: &Path) -> Result<(), Error> {
     )))
 }
 
-/// Applies what the index does not hold yet.
+/// Applies what the index does not hold yet, up to `head`: what follows may be half written.
 fn replay(index: &Index, journal_folder: &Path, head: Head) -> Result<(), Error> {
     let known = index.head();
     if known == head {
         return Ok(());
+    }
+    if known.count > head.count {
+        let what = format!("it holds {} records, the journal only {}", known.count, head.count);
+        return Err(Error::Index(IndexError::Damaged(what)));
     }
     tracing::info!(from = known.count + 1, to = head.count, "the index is behind the journal; replaying");
     let segments = journal::list(journal_folder)?;
@@ -132,7 +151,8 @@ fn replay(index: &Index, journal_folder: &Path, head: Head) -> Result<(), Error>
     let mut before = None;
     for number in &segments[first.saturating_sub(1)..] {
         let mut scan = Scan::open(journal_folder, *number, before)?;
-        while let Some(entry) = scan.next_sound()? {
+        while scan.head().count < head.count {
+            let Some(entry) = scan.next_sound()? else { break };
             if entry.head.count <= known.count {
                 continue;
             }
@@ -155,6 +175,7 @@ fn replay(index: &Index, journal_folder: &Path, head: Head) -> Result<(), Error>
 
 fn start(
     folder: &Path,
+    cache_bytes: u64,
     lock: FolderLock,
     index: Index,
     opened: journal::Opened,
@@ -162,11 +183,13 @@ fn start(
 ) -> Result<LocalStore, Error> {
     let journal_folder = journal_folder(folder);
     let shared = Arc::new(Shared {
+        folder: folder.to_path_buf(),
+        cache_bytes,
         index: RwLock::new(Some(index)),
         reader: Reader::new(journal_folder.clone()),
         head: watch::Sender::new(opened.writer.head()),
         delivered: Mutex::new(HashSet::new()),
-        failure: OnceLock::new(),
+        failure: Mutex::new(None),
     });
     let (commands, receiver) = mpsc::channel(QUEUE_LENGTH);
     let (durable, batches) = sync_channel(BATCHES_WAITING);

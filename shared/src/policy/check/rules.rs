@@ -19,15 +19,15 @@ pub(super) fn check(faults: &mut Faults<'_>) {
         if rule.limit == Some(0) {
             fault(format!("rule `{id}`: a limit of 0 never lets it decide; leave the rule out"));
         }
-        if rule.with != With::Same && rule.action != Action::Retry && rule.then != Action::Retry {
+        if rule.with != With::Same && rule.action != Action::Retry && rule.then != Some(Action::Retry) {
             fault(format!("rule `{id}`: `with` belongs to `retry`"));
         }
-        if rule.limit.is_some() && rule.then == rule.action {
+        if rule.limit.is_some() && rule.beyond() == rule.action {
             fault(format!("rule `{id}`: `then` is what it does anyway, so the limit has no meaning"));
         }
         // Beyond its limit a rule must become stricter, never let through what it held back.
-        if rule.limit.is_some() && strictness(rule.then) < strictness(rule.action) {
-            let message = format!("rule `{id}`: `then: {}` is weaker than `{}`", rule.then, rule.action);
+        if rule.limit.is_some() && strictness(rule.beyond()) < strictness(rule.action) {
+            let message = format!("rule `{id}`: `then: {}` is weaker than `{}`", rule.beyond(), rule.action);
             faults.add(&rule.origin, message, "choose escalate, block or abort".to_owned());
         }
     }

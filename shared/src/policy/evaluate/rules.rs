@@ -114,7 +114,7 @@ fn decided(
 ) -> Outcome {
     let before = fired.get(&rule.id).copied().unwrap_or(0);
     let exhausted = rule.limit.is_some_and(|limit| before >= limit);
-    let action = if exhausted { rule.then } else { rule.action };
+    let action = if exhausted { rule.beyond() } else { rule.action };
     let reason = if exhausted { Reason::LimitReached } else { Reason::Matched };
     let stated = rule.message.clone().unwrap_or_default();
     let outcome = Outcome {

@@ -12,6 +12,7 @@ mod check;
 mod eval;
 mod functions;
 mod node;
+mod operate;
 mod operators;
 mod schema;
 mod types;

@@ -18,9 +18,13 @@ pub(super) fn lint(policy: &CompiledPolicy, warnings: &mut Vec<Warning>) {
         if rule.on.iter().any(|on| *on != RuleEvent::EffectUnknown) && when.reads("call") {
             warn(warnings, &rule.origin, format!("rule `{id}` reads `call`; only `effect_unknown` is about a call"));
         }
-        let escalates = rule.action == Action::Escalate || rule.limit.is_some() && rule.then == Action::Escalate;
+        let escalates = rule.action == Action::Escalate || rule.limit.is_some() && rule.beyond() == Action::Escalate;
         if rule.level.is_some() && !escalates {
             warn(warnings, &rule.origin, format!("rule `{id}` names a level but never escalates"));
+        }
+        if rule.limit.is_some() && rule.then.is_none() {
+            let message = format!("rule `{id}` does not say what follows (`then`) beyond its limit: a person is asked");
+            warn(warnings, &rule.origin, message);
         }
         let loops = matches!(rule.action, Action::Retry | Action::RequestEvidence);
         if loops && rule.limit.is_none() {

@@ -6,7 +6,6 @@ use super::draft::{Draft, key};
 use crate::policy::file::RuleFile;
 use crate::policy::load::Layer;
 use crate::policy::resolved::Rule;
-use crate::policy::words::Action;
 use crate::policy::yaml::Segment;
 
 pub(super) fn add_rules(draft: &mut Draft<'_>, layer: &Layer, report: &mut Report<'_>) {
@@ -14,6 +13,9 @@ pub(super) fn add_rules(draft: &mut Draft<'_>, layer: &Layer, report: &mut Repor
     let mut rules: Vec<Rule> = Vec::new();
     for (index, written) in layer.file.rules.iter().enumerate() {
         let rule = rule(written, layer, index);
+        if rule.then.is_some() && rule.limit.is_none() {
+            report.add(&rule.origin, format!("rule `{}` has a `then` but no `limit`", rule.id));
+        }
         if let Some(first) = floors.iter().chain(&rules).find(|known: &&Rule| known.id == rule.id) {
             let message = format!("there are two rules `{}`, the first in line {}", rule.id, first.origin.line);
             report.add(&rule.origin, message);
@@ -44,7 +46,7 @@ fn rule(written: &RuleFile, layer: &Layer, index: usize) -> Rule {
         with: written.with.clone().unwrap_or_default(),
         message: written.message.clone(),
         limit: written.limit,
-        then: written.then.unwrap_or(Action::Escalate),
+        then: written.then,
         level: written.level.clone(),
         origin: layer.origin(&path[..2]),
     }

@@ -4,16 +4,29 @@
 //! decision can name it. It holds no compiled expressions: [`ResolvedPolicy::compile`]
 //! makes them, and checks everything again.
 
-mod parts;
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use parts::{
-    Budgets, Checks, Constraint, Inherit, Level, Limits, PolicyTest, Redaction, Retention, Review, Rule, SizeLimit,
-    Tool, ToolLayer, TriggerRule, Triggers, Verifier, Workspace,
-};
+/// Defines plain records that refuse unknown fields.
+macro_rules! parts {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*) => {$(
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+    )*};
+}
+
+mod acting;
+mod reviewing;
+mod settings;
+
+pub use acting::{PolicyTest, Rule, Tool, ToolLayer, TriggerRule, Triggers};
+pub use reviewing::{Constraint, Level, Review, Verifier};
+pub use settings::{Budgets, Checks, Inherit, Limits, Redaction, Retention, SizeLimit, Workspace};
 
 use super::compile::CompiledPolicy;
 use super::error::{PolicyError, Problem};

@@ -213,6 +213,7 @@ fn references_must_lead_somewhere() {
         ("rules: [{id: a, on: [round], when: 'true', action: retry, with: 'a b'}]", "neither `same`"),
         ("rules: [{id: a, on: [round], when: 'true', action: block, limit: 1, then: continue}]", "weaker"),
         ("rules: [{id: a, on: [round], when: 'true', action: retry, limit: 2, then: retry}]", "no meaning"),
+        ("rules: [{id: a, on: [round], when: 'true', action: retry, then: block}]", "a `then` but no `limit`"),
         ("rules: [{id: no-match, on: [round], when: 'true', action: block}]", "stands in for a rule"),
         ("checks: {secrets: {files: 3}}", "has no `files`"),
     ] {

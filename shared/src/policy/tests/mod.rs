@@ -6,6 +6,7 @@ mod merging;
 mod resolved;
 mod shipped;
 mod three;
+mod warnings;
 
 use super::*;
 

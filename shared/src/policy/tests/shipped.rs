@@ -60,3 +60,22 @@ fn an_agent_that_edits_a_policy_or_the_build_pipeline_is_a_question_to_a_person(
         assert_eq!(outcome.action, Action::Escalate, "{name}");
     }
 }
+
+/// Every block of YAML in the documentation that is a whole policy.
+fn documented() -> Vec<String> {
+    let text = include_str!("../../../../docs/policy.md");
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.starts_with("version: 1")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_policies_in_the_documentation_load_and_have_no_warnings() {
+    let documented = documented();
+    assert!(documented.len() >= 3);
+    for text in documented {
+        let policy = load_text("docs/policy.md", text.as_bytes()).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        let warnings: Vec<String> =
+            lint(&policy.compile().unwrap(), AgentKind::Any).iter().map(Warning::to_string).collect();
+        assert!(warnings.is_empty(), "{text}\n{warnings:#?}");
+    }
+}

@@ -6,11 +6,11 @@ use super::classify::Remains;
 use super::plan::Op;
 use super::run::{Job, single};
 use super::source::clear;
-use super::standing::{Standing, standing};
+use super::standing::{Standing, standing, standing_at};
 use super::survey::conflict;
 use super::swap::{Pair, make_parents, remove_empty};
 use super::{Conflict, Error, Step};
-use crate::workspace::beneath::{self, Place};
+use crate::workspace::beneath::Place;
 
 /// Why an apply does not go on.
 pub(super) enum Halt {
@@ -46,71 +46,46 @@ fn pair<'a>(job: &'a Job, place: Place<'a>, number: usize) -> Pair<'a> {
     Pair { place, stage: &job.stage, number, atomic: job.atomic }
 }
 
-/// What stands at a path now, as the conflict that it is.
-fn refuse(job: &Job, op: &Op) -> Halt {
-    match standing(&job.root, &op.path) {
-        Ok(found) => Halt::Conflicts(vec![conflict(op, found)]),
-        Err(e) => job.fail(&op.path, e).into(),
-    }
+/// An error of a swap is a conflict where the path no longer stands as expected, and a failure otherwise.
+fn or_refuse<T>(job: &Job, op: &Op, result: io::Result<T>) -> Result<T, Halt> {
+    result.map_err(|e| match look(job, op) {
+        Ok(found) if !found.is(op.old.as_ref()) => Halt::Conflicts(vec![conflict(op, found)]),
+        _ => job.fail(&op.path, e).into(),
+    })
 }
 
 fn replace(job: &Job, op: &Op) -> Result<(), Halt> {
-    let place = match job.root.place(&op.path) {
-        Err(e) if beneath::is_absent(&e) => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    };
-    // A directory could be exchanged as well as a file, and must not be.
-    if !job.atomic && !look(job, op)?.is(op.old.as_ref()) {
-        return Err(refuse(job, op));
-    }
-    let pair = pair(job, place, op.number);
-    match pair.exchange() {
-        Err(e) if beneath::is_absent(&e) => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    }
-    job.step(Step::Swapped(&op.path))?;
-    let displaced = job.stage.slot(op.number).map_err(|e| job.fail_stage(e))?;
-    if displaced.is(op.old.as_ref()) {
-        return Ok(());
-    }
-    Err(give_back(job, op, displaced).into_halt())
-}
-
-fn add(job: &Job, op: &Op) -> Result<(), Halt> {
-    let directory = match make_parents(&job.root, &op.path) {
-        Err(e) if beneath::is_absent(&e) || e.kind() == io::ErrorKind::AlreadyExists => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    };
-    if look(job, op)? == Standing::Directory && remove_empty(&job.root, &op.path).is_err() {
-        return Err(refuse(job, op));
-    }
-    let pair = pair(job, Place { directory, name: op.path.name() }, op.number);
-    match pair.put() {
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    }
-    Ok(job.step(Step::Swapped(&op.path))?)
+    let place = or_refuse(job, op, job.root.place(&op.path))?;
+    or_refuse(job, op, pair(job, place, op.number).exchange())?;
+    check(job, op)
 }
 
 fn delete(job: &Job, op: &Op) -> Result<(), Halt> {
     clear(job, op.number)?;
-    let place = match job.root.place(&op.path) {
-        Err(e) if beneath::is_absent(&e) => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    };
-    if !job.atomic && !look(job, op)?.is(op.old.as_ref()) {
-        return Err(refuse(job, op));
+    let place = or_refuse(job, op, job.root.place(&op.path))?;
+    or_refuse(job, op, pair(job, place, op.number).take())?;
+    check(job, op)
+}
+
+fn add(job: &Job, op: &Op) -> Result<(), Halt> {
+    let directory = or_refuse(job, op, make_parents(&job.root, &op.path))?;
+    if look(job, op)? == Standing::Directory {
+        or_refuse(job, op, remove_empty(&job.root, &op.path))?;
     }
-    match pair(job, place, op.number).take() {
-        Err(e) if beneath::is_absent(&e) => return Err(refuse(job, op)),
-        other => other.map_err(|e| job.fail(&op.path, e))?,
-    }
+    let place = Place { directory, name: op.path.name() };
+    or_refuse(job, op, pair(job, place, op.number).put())?;
+    Ok(job.step(Step::Swapped(&op.path))?)
+}
+
+/// Compares what was displaced, which nobody but this apply can reach by name any more.
+fn check(job: &Job, op: &Op) -> Result<(), Halt> {
     job.step(Step::Swapped(&op.path))?;
     let displaced = job.stage.slot(op.number).map_err(|e| job.fail_stage(e))?;
     if displaced.is(op.old.as_ref()) {
         return Ok(());
     }
-    Err(give_back(job, op, displaced).into_halt())
+    let given_back = give_back(job, op, displaced);
+    Err(given_back.error.map_or(Halt::Conflicts(given_back.conflicts), Halt::Error))
 }
 
 fn look(job: &Job, op: &Op) -> Result<Standing, Error> {
@@ -119,17 +94,8 @@ fn look(job: &Job, op: &Op) -> Result<Standing, Error> {
 
 /// What came of giving back what a swap displaced by mistake.
 pub(super) struct GivenBack {
-    conflicts: Vec<Conflict>,
-    error: Option<Error>,
-}
-
-impl GivenBack {
-    fn into_halt(self) -> Halt {
-        match self.error {
-            Some(error) => Halt::Error(error),
-            None => Halt::Conflicts(self.conflicts),
-        }
-    }
+    pub(super) conflicts: Vec<Conflict>,
+    pub(super) error: Option<Error>,
 }
 
 /// Puts back what was displaced and is not what the changeset expects.
@@ -147,7 +113,7 @@ pub(super) fn give_back(job: &Job, op: &Op, displaced: Standing) -> GivenBack {
                 other => other.map(|()| None),
             };
         }
-        if !look_at(&pair)?.is(op.new.as_ref()) {
+        if !standing_at(&pair.place)?.is(op.new.as_ref()) {
             return job.stage.keep(op.number).map(Some);
         }
         pair.exchange()?;
@@ -164,8 +130,4 @@ pub(super) fn give_back(job: &Job, op: &Op, displaced: Standing) -> GivenBack {
         Err(e) => Some(job.fail(&op.path, e)),
     };
     GivenBack { conflicts: single(op, displaced.into_entry(), note), error }
-}
-
-fn look_at(pair: &Pair<'_>) -> io::Result<Standing> {
-    super::standing::standing_at(&pair.place)
 }

@@ -73,7 +73,12 @@ pub(super) async fn run(lock: &RootLock, request: &Apply<'_>) -> Result<Outcome,
         let stage = Stage::open(&root, changeset).map_err(at(root.path()))?;
         let plan = stage.plan(changeset).map_err(at(&stage.path))?;
         let job = Job { root, stage, ops, changeset, atomic, scratch, steps };
-        let survey = survey(&job)?;
+        let survey = survey(&job).inspect_err(|_| {
+            if plan.is_none() {
+                // Nothing was displaced yet; a stage that can't be removed is found again by the next call.
+                let _ = job.stage.dissolve(&job.root);
+            }
+        })?;
         Ok::<_, Error>(Prepared { job: Arc::new(job), survey, plan })
     });
     carry_out(prepared.await?, request).await

@@ -51,12 +51,7 @@ pub(super) fn conflict(op: &Op, found: Standing) -> Conflict {
 }
 
 /// Whether what is in the way is this changeset's own: about to be deleted by it, or put there by it before a crash.
-fn clears(
-    root: &Root,
-    op: &Op,
-    target: &Standing,
-    news: &BTreeMap<&RelPath, Option<&Entry>>,
-) -> io::Result<bool> {
+fn clears(root: &Root, op: &Op, target: &Standing, news: &BTreeMap<&RelPath, Option<&Entry>>) -> io::Result<bool> {
     let deleting = op.new.is_none();
     match target {
         Standing::Blocked(by) => Ok(news.get(by).is_some_and(|new| new.is_some() == deleting)),

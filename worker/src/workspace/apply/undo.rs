@@ -86,7 +86,7 @@ fn settle(job: &Job, op: &Op) -> io::Result<bool> {
     let slot = job.stage.slot(op.number)?;
     let foreign = slot != Standing::Nothing && !slot.is(op.old.as_ref()) && !slot.is(op.new.as_ref());
     if foreign && op.old.is_some() {
-        give_back(job, op, slot);
+        return Ok(give_back(job, op, slot).error.is_none());
     }
     Ok(true)
 }

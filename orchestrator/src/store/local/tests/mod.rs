@@ -1,6 +1,10 @@
 //! The store as its callers see it, on a real disk.
 
 mod basics;
+mod concurrency;
+mod damage;
+mod faults;
+mod kill;
 
 use checkrein_shared::ids::TaskId;
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Whose signature counts, for what, and when.
+
 use zeroize::Zeroizing;
 
 use super::*;

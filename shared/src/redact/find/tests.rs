@@ -1,3 +1,5 @@
+//! What is a secret and what only looks like one.
+
 use std::sync::LazyLock;
 
 use super::*;

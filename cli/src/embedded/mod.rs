@@ -1,0 +1,223 @@
+//! The composition root: every role in this process, over one data folder.
+//!
+//! Opened, it answers questions; started, it works. The folder holds `store`,
+//! `blobs`, `keys`, and what worker and reviewer may lose (`cache`).
+
+mod keys;
+mod only;
+mod tools;
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
+use checkrein_orchestrator::{Config, Orchestrator, Routes, http};
+use checkrein_reviewer::{Reviewer, ReviewerConfig};
+use checkrein_shared::api::Api;
+use checkrein_shared::api::routes::{Health, Serving};
+use checkrein_shared::blob::Blobs;
+use checkrein_shared::blob::fs::FsBlobs;
+use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
+use checkrein_shared::coordinator::Coordinator;
+use checkrein_shared::ids::InstanceId;
+use checkrein_shared::process::Supervisor;
+use checkrein_shared::time::Timestamp;
+use checkrein_worker::{HostEnvironment, Worker, WorkerConfig};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, chain};
+use keys::Keys;
+use only::OnlyTask;
+
+/// The pool of this host; jobs on its folders go there.
+const POOL: &str = "local";
+
+/// Everything that a process with the data folder open has.
+pub(crate) struct Embedded {
+    data: PathBuf,
+    store: Arc<LocalStore>,
+    blobs: Arc<dyn Blobs>,
+    bus: EmbeddedBus,
+    keys: Keys,
+    orchestrator: Arc<Orchestrator>,
+    shutdown: CancellationToken,
+    /// Cancelled where a part ended on its own.
+    broken: CancellationToken,
+    /// What runs, with the name of each part; empty until [`Embedded::start`].
+    parts: JoinSet<(&'static str, Result<(), String>)>,
+}
+
+fn instance(name: &str) -> InstanceId {
+    name.parse().expect("the names of this file are valid ids")
+}
+
+impl Embedded {
+    /// Opens the data folder, and makes it where it is missing. Nothing runs yet.
+    pub(crate) async fn open(context: &Context) -> Result<Self, Failure> {
+        let data = context.data.clone();
+        let (store, blobs) = tokio::task::spawn_blocking({
+            let data = data.clone();
+            move || open_files(&data)
+        })
+        .await
+        .map_err(|error| Failure::caused("the data folder was not opened", &error))??;
+        if let Some(why) = store.rebuilt() {
+            context.out.warn(&format!("the index was rebuilt from the journal: {why}"));
+        }
+        let keys = Keys::load_or_make(&data.join("keys"))?;
+        let pool: Pool = POOL.parse().map_err(|error| Failure::caused("the pool has no name", &error))?;
+        let config = Config {
+            instance: instance("orchestrator"),
+            routes: Routes { jobs: pool.clone(), reviews: pool },
+            keys: Arc::new(keys.ring.clone()),
+            all_inside: true,
+        };
+        let (store, blobs): (_, Arc<dyn Blobs>) = (Arc::new(store), Arc::new(blobs));
+        let bus = EmbeddedBus::new();
+        let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()));
+        let (shutdown, broken, parts) = (CancellationToken::new(), CancellationToken::new(), JoinSet::new());
+        Ok(Self { data, store, blobs, bus, keys, orchestrator: Arc::new(orchestrator), shutdown, broken, parts })
+    }
+
+    /// What people's tools talk to.
+    pub(crate) fn api(&self) -> Arc<dyn Api> {
+        self.orchestrator.api()
+    }
+
+    /// Starts all roles, and answers other processes on the socket.
+    pub(crate) async fn start(&mut self, serving: Serving) -> Result<(), Failure> {
+        let failed = |error: &(dyn std::error::Error + 'static)| Failure::caused("the work can't start", error);
+        self.orchestrator.prepare().await.map_err(|error| failed(&error))?;
+        let coordinator: Arc<dyn Coordinator> = match &serving {
+            Serving::All => self.orchestrator.coordinator(),
+            Serving::One(task) => Arc::new(OnlyTask::new(self.orchestrator.coordinator(), task.clone())),
+        };
+        let bus: Arc<dyn Bus> = Arc::new(self.bus.clone());
+        let worker = Worker::new(self.worker_config()?, bus.clone(), self.blobs.clone(), coordinator.clone());
+        let worker = worker.map_err(|error| failed(&error))?;
+        let reviewer = Reviewer::new(self.reviewer_config()?, bus, self.blobs.clone(), coordinator);
+        let reviewer = reviewer.map_err(|error| failed(&error))?;
+        let listener = http::listen(&self.data).map_err(|error| failed(&error))?;
+        let health = Health { version: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id(), serving };
+
+        let (orchestrator, shutdown) = (self.orchestrator.clone(), self.shutdown.clone());
+        self.spawn("orchestrator", async move { orchestrator.run(shutdown).await });
+        let shutdown = self.shutdown.clone();
+        self.spawn("worker", async move { worker.run(shutdown).await });
+        let shutdown = self.shutdown.clone();
+        self.spawn("reviewer", async move { reviewer.run(shutdown).await });
+        let (api, shutdown) = (self.api(), self.shutdown.clone());
+        self.spawn("local API", http::serve(listener, api, health, shutdown.cancelled_owned()));
+        Ok(())
+    }
+
+    /// Runs a part; where it ends before the shutdown, everything ends.
+    fn spawn<E: std::error::Error + 'static>(
+        &mut self,
+        part: &'static str,
+        work: impl Future<Output = Result<(), E>> + Send + 'static,
+    ) where
+        E: Send,
+    {
+        let (shutdown, broken) = (self.shutdown.clone(), self.broken.clone());
+        self.parts.spawn(async move {
+            let ended = work.await.map_err(|error| chain(&error));
+            if !shutdown.is_cancelled() {
+                broken.cancel();
+            }
+            (part, ended)
+        });
+    }
+
+    fn worker_config(&self) -> Result<WorkerConfig, Failure> {
+        let pool: Pool = POOL.parse().map_err(|error| Failure::caused("the pool has no name", &error))?;
+        let cache = self.data.join("cache/worker");
+        let mut config = WorkerConfig::new(instance("worker"), cache, Supervisor::current_exe(), vec![pool]);
+        config.environment = HostEnvironment::new(std::env::vars_os());
+        config.hidden = vec![self.data.clone()];
+        Ok(config)
+    }
+
+    fn reviewer_config(&self) -> Result<ReviewerConfig, Failure> {
+        Ok(ReviewerConfig {
+            instance: instance(keys::REVIEWER),
+            work_dir: self.data.join("cache/reviewer"),
+            supervisor: Supervisor::current_exe(),
+            pools: vec![POOL.to_owned()],
+            key: self.keys.reviewer()?,
+            slots: 1,
+            path: tools::path(),
+            tools_env: tools::environment(),
+            hidden: vec![self.data.clone()],
+        })
+    }
+
+    /// Waits until a part ends although nobody asked it to; [`Embedded::close`] tells why.
+    pub(crate) async fn failed(&self) -> Failure {
+        self.broken.cancelled().await;
+        Failure::unable("a part of the program ended before it was asked to")
+    }
+
+    /// Closes after work that ended so. Where a part broke, its reason is the better one.
+    pub(crate) async fn close_after<T>(self, result: Result<T, Failure>) -> Result<T, Failure> {
+        let closed = self.close().await;
+        match (result, closed) {
+            (result, Ok(())) => result,
+            (_, Err(failure)) => Err(failure),
+        }
+    }
+
+    /// Stops what runs: each running job keeps what it has and is given back. Then frees the folder.
+    pub(crate) async fn close(mut self) -> Result<(), Failure> {
+        self.shutdown.cancel();
+        let mut wrong = Vec::new();
+        while let Some(ended) = self.parts.join_next().await {
+            match ended {
+                Ok((_, Ok(()))) => {}
+                Ok((part, Err(why))) => wrong.push(format!("the {part} ended badly: {why}")),
+                Err(error) => wrong.push(format!("a part ended badly: {error}")),
+            }
+        }
+        self.bus.close();
+        let closed = self.store.close().await;
+        // Best effort: a socket that is left is replaced by the next process.
+        let _ = std::fs::remove_file(self.data.join(checkrein_shared::api::routes::SOCKET_FILE));
+        if let Some(why) = wrong.first() {
+            return Err(Failure::unable(why.clone()).hint("start again: tasks go on from their last checkpoint"));
+        }
+        closed.map_err(|error| store_failure(&self.data, &error))
+    }
+}
+
+fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(data).map_err(|error| {
+        Failure::caused("the data folder can't be made", &error).at(data.display()).hint("name another with --data DIR")
+    })?;
+    let store = LocalStore::open(data.join("store"), &Options::new(Timestamp::now()));
+    let store = store.map_err(|error| store_failure(data, &error))?;
+    let blobs = FsBlobs::open(data.join("blobs"));
+    let blobs = blobs.map_err(|error| Failure::caused("the blob store can't be opened", &error).at(data.display()))?;
+    Ok((store, blobs))
+}
+
+fn store_failure(data: &Path, error: &store::Error) -> Failure {
+    let mut failure = match error {
+        store::Error::InUse { holder, .. } => {
+            let who = holder.as_ref().map_or_else(String::new, |holder| format!(": {holder}"));
+            return Failure::unable(format!("another instance is running{who}"))
+                .at(data.display())
+                .hint("wait for it or stop it, or use another --data DIR");
+        }
+        other => Failure::unable(chain(other)).at(data.display()),
+    };
+    if error.is_integrity() {
+        failure.exit = Exit::Integrity;
+        failure = failure.hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
+    }
+    failure
+}

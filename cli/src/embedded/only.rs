@@ -1,0 +1,63 @@
+//! A coordinator that knows one task only.
+//!
+//! `run` is asked for one task. Others in the same data folder stay as they are,
+//! until `up` or a `run` of their own takes them on.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use checkrein_shared::coordinator::{
+    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest, Watched,
+};
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
+use checkrein_shared::records::Bindings;
+
+/// See the module.
+pub(super) struct OnlyTask {
+    inner: Arc<dyn Coordinator>,
+    task: TaskId,
+}
+
+impl OnlyTask {
+    pub(super) fn new(inner: Arc<dyn Coordinator>, task: TaskId) -> Self {
+        Self { inner, task }
+    }
+}
+
+#[async_trait]
+impl Coordinator for OnlyTask {
+    async fn take_lease(&self, request: LeaseRequest) -> Result<LeaseAnswer, Error> {
+        if request.task_id == self.task {
+            return self.inner.take_lease(request).await;
+        }
+        // The message is dropped; the job stays queued, and the next start publishes it again.
+        Ok(LeaseAnswer::Refused { reason: "this process works on another task".to_owned() })
+    }
+
+    async fn heartbeat(&self, task: &TaskId, epoch: u64, worker: &InstanceId) -> Result<Directive, Error> {
+        self.inner.heartbeat(task, epoch, worker).await
+    }
+
+    async fn receipt(&self, task: &TaskId, checkpoint: &CheckpointId, hash: Digest) -> Result<Receipt, Error> {
+        self.inner.receipt(task, checkpoint, hash).await
+    }
+
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemAnswer, Error> {
+        self.inner.redeem(request).await
+    }
+
+    async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {
+        self.inner.report_drift(report).await
+    }
+
+    async fn watched(&self) -> Result<Vec<Watched>, Error> {
+        let mut watched = self.inner.watched().await?;
+        watched.retain(|target| target.task_id == self.task);
+        Ok(watched)
+    }
+
+    async fn current_bindings(&self, task: &TaskId) -> Result<Option<Bindings>, Error> {
+        self.inner.current_bindings(task).await
+    }
+}
