@@ -108,7 +108,9 @@ impl Ground {
             carry: desk.policy.carry(),
         };
         let scratch = Scratch::create(&cut).await?;
-        kept::fill(&desk.services.cache, &desk.job.task_id, scratch.absent(), scratch.directory());
+        let (cache, task) = (Arc::clone(&desk.services.cache), desk.job.task_id.clone());
+        let (absent, to) = (scratch.absent().clone(), directory.clone());
+        on_thread(move || kept::fill(&cache, &task, &absent, &to)).await;
         for path in scratch.missing_carried() {
             tracing::info!(task.id = %desk.job.task_id, %path, "a carried path does not exist in the target");
         }
@@ -127,8 +129,10 @@ impl Ground {
                 "something in the scratch is not part of its tree");
         }
         let changeset = Changeset::between(&self.base.manifest, &found.manifest);
-        kept::keep(&desk.services.cache, &desk.job.task_id, &changeset, scratch.directory())
-            .map_err(|e| JobError::Io("keep contents that are not stored", e))?;
+        let (cache, task) = (Arc::clone(&desk.services.cache), desk.job.task_id.clone());
+        let from = scratch.directory().to_owned();
+        let kept = on_thread(move || kept::keep(&cache, &task, &changeset, &from)).await;
+        kept.map_err(|e| JobError::Io("keep contents that are not stored", e))?;
         Ok(Stored { digest: found.root, manifest: found.manifest })
     }
 
@@ -151,6 +155,11 @@ impl Ground {
         }
         Ok(())
     }
+}
+
+/// Runs file work where it does not hold up the asynchronous threads.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("file work neither panics nor is aborted")
 }
 
 /// The first paths in which two trees differ.

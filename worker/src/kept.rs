@@ -29,6 +29,8 @@ pub(crate) fn of(cache: &Cache, task: &TaskId) -> Option<PathBuf> {
 }
 
 /// Keeps what the changeset needs and no blob store has: from the scratch, or as it was kept before.
+///
+/// It may copy large files: call it where that holds up nobody.
 pub(crate) fn keep(cache: &Cache, task: &TaskId, changeset: &Changeset, scratch: &Path) -> io::Result<()> {
     let wanted: Vec<(&RelPath, Digest)> = changeset
         .path_changes()
