@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use checkrein_shared::ids::TaskId;
 
 /// How long an attempt may go without a heartbeat.
-pub const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// The leases that are out.
 #[derive(Debug, Default)]

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::ids::MessageId;
 use checkrein_shared::json;
-use checkrein_shared::records::{
-    Attempt, CheckpointMessage, Role, Verdict, VerdictMessage,
-};
+use checkrein_shared::records::{Attempt, CheckpointMessage, Role, Verdict, VerdictMessage};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -72,8 +70,8 @@ impl Inbound {
         loop {
             let message = &delivery.message;
             let outcome = match message.queue {
-                Queue::InReviewer => self.verdict(message).await,
-                _ => self.from_worker(message).await,
+                Queue::InReviewer => self.reviewers_message(message).await,
+                _ => self.workers_message(message).await,
             };
             let settled = match outcome {
                 Ok(()) => delivery.ack().await,
@@ -97,7 +95,7 @@ impl Inbound {
         }
     }
 
-    async fn from_worker(&self, message: &Message) -> Result<(), Refused> {
+    async fn workers_message(&self, message: &Message) -> Result<(), Refused> {
         match message.kind.as_str() {
             "checkpoint" => self.checkpoint(message).await,
             "attempt" => self.attempt(message).await,
@@ -142,11 +140,9 @@ impl Inbound {
     /// A checkpoint whose record can't be read: damage is final, an unreachable store is not.
     fn unreadable(&self, body: &CheckpointMessage, error: crate::inputs::Error) -> Refused {
         match error {
-            crate::inputs::Error::Record { .. } => Refused::ForGood(format!(
-                "checkpoint `{}` is refused: {}",
-                body.checkpoint_id,
-                crate::chain_of(&error)
-            )),
+            crate::inputs::Error::Record { .. } => {
+                Refused::ForGood(format!("checkpoint `{}` is refused: {}", body.checkpoint_id, crate::chain_of(&error)))
+            }
             error @ crate::inputs::Error::Blob { .. } => Refused::ForNow(error.into()),
         }
     }
@@ -189,7 +185,7 @@ impl Inbound {
         }
     }
 
-    async fn verdict(&self, message: &Message) -> Result<(), Refused> {
+    async fn reviewers_message(&self, message: &Message) -> Result<(), Refused> {
         if message.kind != "verdict" {
             return Err(Refused::ForGood(format!("reviewers send no messages of kind `{}`", message.kind)));
         }

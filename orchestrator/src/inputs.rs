@@ -2,7 +2,7 @@
 //! in small caches: blobs never change, so a cache can't be wrong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_shared::blob::{self, Blobs};
 use checkrein_shared::digest::Digest;
@@ -152,35 +152,39 @@ impl Loader {
         what: &'static str,
         digest: Digest,
     ) -> Result<T, Error> {
-        let bytes =
-            self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
+        let bytes = self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
         json::parse_as(what, &bytes).map_err(|e| Error::Record { what, digest, why: crate::chain_of(&e) })
     }
 }
 
 /// The newest few values by digest.
 struct Cache<T> {
-    inner: Mutex<(BTreeMap<Digest, Arc<T>>, VecDeque<Digest>)>,
+    inner: Mutex<Newest<T>>,
+}
+
+struct Newest<T> {
+    values: BTreeMap<Digest, Arc<T>>,
+    order: VecDeque<Digest>,
 }
 
 impl<T> Cache<T> {
     fn new() -> Self {
-        Self { inner: Mutex::new((BTreeMap::new(), VecDeque::new())) }
+        Self { inner: Mutex::new(Newest { values: BTreeMap::new(), order: VecDeque::new() }) }
     }
 
     fn get(&self, digest: Digest) -> Option<Arc<T>> {
-        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).0.get(&digest).cloned()
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).values.get(&digest).cloned()
     }
 
     fn put(&self, digest: Digest, value: T) -> Arc<T> {
         let value = Arc::new(value);
-        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if inner.0.insert(digest, value.clone()).is_none() {
-            inner.1.push_back(digest);
+        let mut newest = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if newest.values.insert(digest, value.clone()).is_none() {
+            newest.order.push_back(digest);
         }
-        while inner.1.len() > CACHED_MAX {
-            if let Some(oldest) = inner.1.pop_front() {
-                inner.0.remove(&oldest);
+        while newest.order.len() > CACHED_MAX {
+            if let Some(oldest) = newest.order.pop_front() {
+                newest.values.remove(&oldest);
             }
         }
         value

@@ -4,6 +4,8 @@
 //! trips through text. This module does not read the clock except in
 //! [`Timestamp::now`], which only the drivers may call.
 
+pub(crate) mod zone;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;

@@ -10,9 +10,13 @@ mod common;
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
-use checkrein_shared::records::{Checkpoint, CheckpointRef, TaskSpec};
+use checkrein_shared::records::{Checkpoint, CheckpointRef, Role, TaskSpec, Verdict};
+use checkrein_shared::signing::{Envelope, KeyRecord, KeyRing, PayloadType, SigningKey};
+use checkrein_shared::time::Timestamp;
 use common::{folder, records, rewrite};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -48,6 +52,15 @@ struct Hashes {
     plan_hash: Digest,
     spec_hash: Digest,
     constraints_hash: Digest,
+}
+
+/// A verdict signed by another program.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Signed {
+    seed: String,
+    public_key: String,
+    envelope: Envelope,
 }
 
 fn golden<T: DeserializeOwned>(file: &str) -> T {
@@ -167,9 +180,28 @@ fn what_a_verdict_is_bound_to_is_computed_from_the_checkpoint() {
     assert_eq!(task.spec_hash(), hashes.spec_hash);
     assert_eq!(task.constraints[0].hash(), first.constraints[0].hash);
     assert_eq!(first.constraints_hash(), hashes.constraints_hash);
-    let verdict: checkrein_shared::records::Verdict =
+    let verdict: Verdict =
         json::parse_as("verdict", &std::fs::read(folder().join("records/verdict.json")).unwrap()).unwrap();
     assert_eq!(verdict.bindings.differences(&first.bindings()), []);
+}
+
+#[test]
+fn a_verdict_that_another_program_signed_verifies_and_ours_is_the_same() {
+    let signed: Signed = golden("envelope.json");
+    let verdict: Verdict =
+        json::parse_as("verdict", &std::fs::read(folder().join("records/verdict.json")).unwrap()).unwrap();
+    let seed: [u8; 32] = STANDARD.decode(&signed.seed).unwrap().try_into().unwrap();
+    let key = SigningKey::from_random(&seed.into());
+    assert_eq!(STANDARD.encode(key.public_key()), signed.public_key);
+    assert_eq!(key.sign(PayloadType::Verdict, &json::canonical(&verdict).unwrap()), signed.envelope);
+
+    let at = Timestamp::from_millis(1_000);
+    let mut ring = KeyRing::new();
+    ring.add(KeyRecord::new(key.public_key(), Role::Reviewer, verdict.reviewer.identity.clone(), at)).unwrap();
+    let verified = ring.verify(&signed.envelope, PayloadType::Verdict, Role::Reviewer, at).unwrap();
+    assert_eq!(json::parse_as::<Verdict>("verdict", &verified.payload).unwrap(), verdict);
+    assert_eq!(verified.instance, verdict.reviewer.identity);
+    assert!(ring.verify(&signed.envelope, PayloadType::Checkpoint, Role::Reviewer, at).is_err());
 }
 
 #[cfg(feature = "preserve-order-test")]

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use checkrein_shared::records::{EvidenceKind, EvidenceRef, Step, TestRun};
 use checkrein_shared::json;
+use checkrein_shared::records::{EvidenceKind, EvidenceRef, Step, TestRun};
 
 use crate::desk::{Desk, JobError};
 use crate::instruction::{self, Brief};

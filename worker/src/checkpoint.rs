@@ -108,11 +108,7 @@ pub(crate) fn author(draft: Draft<'_>) -> Result<Checkpoint, IntegrityError> {
 }
 
 fn objective(spec: &TaskSpec) -> Objective {
-    Objective {
-        spec_ref: spec.spec_ref().to_owned(),
-        spec_hash: spec.spec_hash(),
-        text: spec.objective.clone(),
-    }
+    Objective { spec_ref: spec.spec_ref().to_owned(), spec_hash: spec.spec_hash(), text: spec.objective.clone() }
 }
 
 fn constraint(constraint: &checkrein_shared::records::Constraint) -> ConstraintRef {

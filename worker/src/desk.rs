@@ -21,7 +21,7 @@ use crate::{index, room, submit};
 /// The largest record that is read: a specification, a policy, a checkpoint.
 pub(crate) const RECORD_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a job can't go on here and now. The job is given back; what failed is in the reason.
+/// Why a job can't go on here and now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
     /// The blob store failed.
@@ -77,6 +77,30 @@ pub(crate) enum JobError {
     Nonsense(String),
 }
 
+impl JobError {
+    /// Whether it would come again on every worker, so that somebody has to hear of it.
+    pub(crate) fn is_lasting(&self) -> bool {
+        let gone = |error: &blob::Error| !matches!(error, blob::Error::Io { .. });
+        match self {
+            Self::Blob(_, error) => gone(error),
+            Self::Recorder(recorder::Error::Blob(_, error)) => gone(error),
+            Self::Record(..)
+            | Self::Policy(_)
+            | Self::Tree(_)
+            | Self::Index(_)
+            | Self::Recorder(recorder::Error::Record(..))
+            | Self::Integrity(_)
+            | Self::Submit(_)
+            | Self::Unmet(_)
+            | Self::Measure(_)
+            | Self::Snapshot(_)
+            | Self::Scratch(_)
+            | Self::Nonsense(_) => true,
+            Self::Room(_) | Self::Apply(_) | Self::Process(_) | Self::Io(..) => false,
+        }
+    }
+}
+
 /// One job and what it works with.
 pub(crate) struct Desk {
     pub(crate) services: Services,
@@ -112,7 +136,8 @@ impl Desk {
     pub(crate) async fn head(&self) -> Result<Option<Checkpoint>, JobError> {
         let Some(head) = &self.job.head else { return Ok(None) };
         let what = "the newest checkpoint";
-        let bytes = self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
+        let bytes =
+            self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
         let checkpoint = json::parse_as("checkpoint", &bytes).map_err(|e| JobError::Record(what, e))?;
         Ok(Some(checkpoint))
     }

@@ -47,9 +47,10 @@ pub(crate) async fn run(services: &Services, room: &Room, call: Call<'_>, orders
     let config = &services.config;
     let limits = Limits { time: call.time, grace: config.kill_grace, output_bytes_max: OUTPUT_BYTES_MAX };
     let confinement = confinement(services, room, &call);
-    let command = Command::new(call.argv.iter().map(String::as_str), room.scratch(), Output::Merged(room.output()), limits)
-        .envs(call.variables)
-        .confined(confinement);
+    let command =
+        Command::new(call.argv.iter().map(String::as_str), room.scratch(), Output::Merged(room.output()), limits)
+            .envs(call.variables)
+            .confined(confinement);
     let finished = command.run(&config.supervisor, orders.clone().kill(config.park_grace)).await?;
     let bytes = tokio::fs::read(room.output()).await.map_err(Error::Io)?;
     let (output, dropped_bytes) = output::close_gap(bytes, &finished.stdout);

@@ -30,8 +30,7 @@ pub(crate) fn ending_text(ending: Ending) -> String {
 /// The last lines of some output that hold anything, made safe to show. `output` must be redacted already.
 pub(crate) fn last_lines(output: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(tail(output));
-    let mut lines: Vec<String> =
-        text.lines().map(clean).filter(|line| !line.is_empty()).collect();
+    let mut lines: Vec<String> = text.lines().map(clean).filter(|line| !line.is_empty()).collect();
     lines.drain(..lines.len().saturating_sub(LINES));
     lines
 }
@@ -67,7 +66,8 @@ pub(crate) fn error_hash(step: &StepId, how: &str, lines: &[String], scratch: &P
 /// Numbers and addresses become `#`; runs of blanks become one.
 fn normalise(line: &str) -> String {
     let words = line.split_whitespace().map(|word| {
-        let hexadecimal = word.strip_prefix("0x").is_some_and(|d| !d.is_empty() && d.chars().all(|c| c.is_ascii_hexdigit()));
+        let hexadecimal =
+            word.strip_prefix("0x").is_some_and(|d| !d.is_empty() && d.chars().all(|c| c.is_ascii_hexdigit()));
         if hexadecimal { "#".to_owned() } else { numbers_out(word) }
     });
     words.collect::<Vec<_>>().join(" ")

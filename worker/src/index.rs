@@ -39,8 +39,7 @@ pub(crate) async fn read(blobs: &dyn Blobs, newest: Option<Digest>) -> Result<Kn
     for _ in 0..LINKS_MAX {
         let Some(digest) = next else { break };
         let bytes = blobs.get(digest, INDEX_BYTES_MAX).await.map_err(|e| Error::Blob(digest, e))?;
-        let index: EvidenceIndex =
-            json::parse_as("evidence index", &bytes).map_err(|e| Error::Shape(digest, e))?;
+        let index: EvidenceIndex = json::parse_as("evidence index", &bytes).map_err(|e| Error::Shape(digest, e))?;
         for (reference, evidence) in index.entries {
             known.entry(reference).or_insert(evidence);
         }

@@ -170,15 +170,8 @@ mod tests {
     #[test]
     fn the_example_of_a_result_file_is_one() {
         let spec = spec();
-        let brief = Brief {
-            spec: &spec,
-            step: "fix",
-            prompt: "x",
-            attempt: 1,
-            required: &[],
-            citable: Vec::new(),
-            texts: &[],
-        };
+        let brief =
+            Brief { spec: &spec, step: "fix", prompt: "x", attempt: 1, required: &[], citable: Vec::new(), texts: &[] };
         let text = write(&brief);
         let example = text.lines().find(|line| line.starts_with("    {")).unwrap();
         let file = checkrein_shared::records::ResultFile::parse(example.trim().as_bytes()).unwrap();

@@ -11,34 +11,36 @@ mod environment;
 pub mod roots;
 pub mod workspace;
 
-mod runner;
-mod room;
-mod orders;
-mod submit;
 mod drift;
+mod kept;
+mod orders;
+mod room;
+mod runner;
+mod submit;
 
+mod commit;
 mod desk;
-mod policy;
-mod jobs;
-mod preconditions;
-mod measure;
 mod git_head;
 mod ground;
+mod jobs;
+mod measure;
+mod policy;
+mod preconditions;
 
-mod instruction;
 mod briefing;
 mod execute;
-mod output;
 mod failure;
+mod instruction;
+mod output;
 
+mod claims;
 mod index;
 mod recorder;
 mod results;
-mod claims;
 
-mod trigger;
 mod checkpoint;
 mod propose;
+mod trigger;
 
 pub use config::WorkerConfig;
 pub use environment::HostEnvironment;

@@ -3,15 +3,15 @@
 //! The policy decides when checkpoints are written and which of them gate; the
 //! worker only asks. It never sees rules or reviews.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use checkrein_shared::policy::{
-    self, ApplyTo, ApplyWhen, AttemptFacts, ChangesetFacts, CheckpointFacts, CompiledPolicy, Confinement, Facts, PolicyError, RedactionPack,
-    ResolvedPolicy, StepFacts, TaskFacts, Verifier,
+    self, ApplyTo, ApplyWhen, AttemptFacts, ChangesetFacts, CheckpointFacts, CompiledPolicy, Confinement, Facts,
+    PolicyError, RedactionPack, ResolvedPolicy, StepFacts, TaskFacts, Verifier,
 };
 use checkrein_shared::records::{Step, Trigger};
 use checkrein_shared::redact;
 use checkrein_shared::time::Span;
 use checkrein_shared::tree::RelPath;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::checkpoint;
 use crate::desk::Desk;
@@ -124,7 +124,11 @@ impl JobPolicy {
 
     /// Whether a trigger fires, and then whether it gates.
     pub(crate) fn fires(&self, trigger: Trigger, facts: &Facts) -> Option<bool> {
-        let decision = policy::trigger_fires(&self.compiled, trigger, &Facts { trigger: trigger.as_str().into(), ..facts.clone() });
+        let decision = policy::trigger_fires(
+            &self.compiled,
+            trigger,
+            &Facts { trigger: trigger.as_str().into(), ..facts.clone() },
+        );
         decision.on.then_some(decision.gate)
     }
 }
@@ -145,17 +149,9 @@ pub(crate) fn facts(desk: &Desk, step: &Step, difference: &Difference, issues: u
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let paths: Vec<String> = difference.changeset.touched().into_iter().map(ToString::to_string).collect();
     Facts {
-        task: TaskFacts {
-            id: job.task_id.to_string(),
-            labels: spec.labels.clone(),
-            objective: spec.objective.clone(),
-        },
+        task: TaskFacts { id: job.task_id.to_string(), labels: spec.labels.clone(), objective: spec.objective.clone() },
         step: StepFacts { id: step.id.to_string(), risk: step.risk.as_str().to_owned() },
-        attempt: AttemptFacts {
-            n: number(attempt_number(job)),
-            failures: i64::from(job.failures),
-            same_error: 0,
-        },
+        attempt: AttemptFacts { n: number(attempt_number(job)), failures: i64::from(job.failures), same_error: 0 },
         checkpoint: CheckpointFacts {
             seq: number(checkpoint::next_sequence(job)),
             open_issues: i64::try_from(job.open_issues.len() + issues).unwrap_or(i64::MAX),

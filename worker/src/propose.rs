@@ -7,9 +7,7 @@
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
-use checkrein_shared::records::{
-    ChangesetRef, CheckpointMessage, Claim, EvidenceKind, EvidenceRef, IssueRef,
-};
+use checkrein_shared::records::{ChangesetRef, CheckpointMessage, Claim, EvidenceKind, EvidenceRef, IssueRef};
 use checkrein_shared::time::Timestamp;
 use checkrein_shared::tree::{Changeset, Manifest, RelPath, diff};
 
@@ -66,11 +64,7 @@ pub(crate) struct Proposal<'a> {
 }
 
 /// Stores everything, sends the checkpoint, and waits until it is known what became of it.
-pub(crate) async fn checkpoint(
-    desk: &Desk,
-    recorder: &mut Recorder,
-    proposal: Proposal<'_>,
-) -> Result<Sent, JobError> {
+pub(crate) async fn checkpoint(desk: &Desk, recorder: &mut Recorder, proposal: Proposal<'_>) -> Result<Sent, JobError> {
     let now = Timestamp::now();
     let job = &desk.job;
     let id = job.task_id.changeset(checkpoint::next_sequence(job));

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use checkrein_shared::blob::{self, Blobs};
 use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
 use checkrein_shared::records::{Evidence, EvidenceIndex, EvidenceRef, Producer};
-use checkrein_shared::ids::StepId;
 use checkrein_shared::redact::Redactor;
 use checkrein_shared::time::Timestamp;
 use serde::Serialize;

@@ -112,13 +112,7 @@ mod tests {
 
     /// a -> b -> d, c -> d, d -> e
     fn plan() -> Plan {
-        let steps = vec![
-            step("a", &[]),
-            step("b", &["a"]),
-            step("c", &[]),
-            step("d", &["b", "c"]),
-            step("e", &["d"]),
-        ];
+        let steps = vec![step("a", &[]), step("b", &["a"]), step("c", &[]), step("d", &["b", "c"]), step("e", &["d"])];
         Plan { version: 1, steps }
     }
 

@@ -152,6 +152,7 @@ impl Embedded {
             path: tools::path(),
             tools_env: tools::environment(),
             hidden: vec![self.data.clone()],
+            retry_pause: std::time::Duration::from_secs(2),
         })
     }
 

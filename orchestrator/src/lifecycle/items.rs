@@ -32,7 +32,7 @@ impl Turn<'_> {
             hash,
             checkpoint,
             opened_at: self.at,
-            deadline: Some(self.at.plus(wanted.deadline.to_duration())),
+            deadline: Some(wanted.due(self.at)),
             stage: 0,
             claimed_by: None,
             approvers: wanted.approvers.max(1),
@@ -46,11 +46,9 @@ impl Turn<'_> {
         let wanted = |item: &&mut Item| hash.is_none_or(|h| item.hash == h);
         match &mut self.task.state {
             State::Waiting { item } => Some(item).filter(wanted),
-            State::Reviewing { slots } => slots
-                .iter_mut()
-                .filter(|s| s.answer == Answer::Awaited)
-                .filter_map(|s| s.item.as_mut())
-                .find(wanted),
+            State::Reviewing { slots } => {
+                slots.iter_mut().filter(|s| s.answer == Answer::Awaited).filter_map(|s| s.item.as_mut()).find(wanted)
+            }
             _ => None,
         }
     }
@@ -92,7 +90,7 @@ impl Turn<'_> {
         item.level = name;
         item.stage += 1;
         item.claimed_by = None;
-        item.deadline = Some(self.at.plus(level.deadline.to_duration()));
+        item.deadline = Some(level.due(self.at));
         item.approvers = level.approvers.max(1);
         self.enter(State::Waiting { item });
     }

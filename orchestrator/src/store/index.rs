@@ -8,7 +8,8 @@
 //! of keys but its own mark.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -42,7 +43,7 @@ pub enum IndexError {
     #[error("the index is damaged: {0}")]
     Damaged(String),
     /// The file system failed.
-    #[error("can't sync the index")]
+    #[error("can't make or sync the folder of the index")]
     Io(#[source] std::io::Error),
 }
 
@@ -59,6 +60,9 @@ struct Mark {
 
 /// Changes that belong together: `None` removes a key.
 pub(super) type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// Looks at an entry, and says whether to go on.
+pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, IndexError> + 'a;
 
 /// The index.
 pub(super) struct Index {
@@ -77,6 +81,8 @@ struct State {
 impl Index {
     /// Opens the index in a folder, or begins an empty one. Reads every entry.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self, IndexError> {
+        let folder = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        folder.map_err(IndexError::Io)?;
         let db = contain(|| sled::Config::new().path(path).cache_capacity(cache_bytes).flush_every_ms(None).open())?;
         let state = State { head: Head::default(), sum: 0 };
         let index = Self { db: Some(db), path: path.to_path_buf(), state: Mutex::new(state) };
@@ -132,12 +138,7 @@ impl Index {
     }
 
     /// Visits entries in order, from `from` up to and without `to`, for as long as `visit` returns true.
-    pub(super) fn visit(
-        &self,
-        from: &[u8],
-        to: Option<&[u8]>,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<bool, IndexError>,
-    ) -> Result<(), IndexError> {
+    pub(super) fn visit(&self, from: &[u8], to: Option<&[u8]>, visit: &mut Visit<'_>) -> Result<(), IndexError> {
         let mut entries = match to {
             Some(to) => self.db().range(from..to),
             None => self.db().range(from..),

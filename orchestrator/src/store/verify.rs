@@ -103,3 +103,6 @@ fn check_head(recorded: Option<Head>, head: Head) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

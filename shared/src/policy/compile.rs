@@ -46,8 +46,14 @@ impl CompiledPolicy {
     pub(super) fn compile_located(policy: ResolvedPolicy, layers: &[Layer]) -> Result<Self, PolicyError> {
         let mut problems: Vec<Problem> =
             check::check(&policy).iter().map(|fault| fault_problem(layers, fault)).collect();
-        let verifiers: Vec<String> = policy.verifiers.keys().cloned().collect();
-        let mut compiler = Compiler { layers, verifiers, problems: Vec::new() };
+        let schema = |scope| Schema::new(scope, policy.verifiers.keys());
+        let mut compiler = Compiler {
+            layers,
+            rule: schema(Scope::Rule),
+            checkpoint: schema(Scope::Checkpoint),
+            tool: schema(Scope::Tool),
+            problems: Vec::new(),
+        };
         let rules = policy.rules.iter().filter_map(|rule| compiler.when(&rule.when, Scope::Rule)).collect();
         let reviews = policy
             .reviews
@@ -86,14 +92,20 @@ impl CompiledPolicy {
 
 struct Compiler<'a> {
     layers: &'a [Layer],
-    verifiers: Vec<String>,
+    rule: Schema,
+    checkpoint: Schema,
+    tool: Schema,
     problems: Vec<Problem>,
 }
 
 impl Compiler<'_> {
     fn when(&mut self, when: &When, scope: Scope) -> Option<Expression> {
-        let schema = Schema::new(scope, &self.verifiers);
-        match Expression::compile(&when.source, &schema) {
+        let schema = match scope {
+            Scope::Rule => &self.rule,
+            Scope::Checkpoint => &self.checkpoint,
+            Scope::Tool => &self.tool,
+        };
+        match Expression::compile(&when.source, schema) {
             Ok(expression) => Some(expression),
             Err(error) => {
                 self.problems.push(expression_problem(self.layers, when, &error));

@@ -1,15 +1,12 @@
 //! Office hours such as `Mon-Fri 08-18 Europe/Zurich`: the hours in which a
 //! person's deadline runs.
 //!
-//! The time zones are those that are built into the program, so that a policy
-//! means the same on every machine. Holidays are not known.
+//! Holidays are not known.
 
 use std::str::FromStr;
 
-use jiff::civil::Date;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
-
 use super::resolved::Level;
+use crate::time::zone::{Day, Zone};
 use crate::time::{Span, Timestamp};
 
 /// Days of the week as they are written.
@@ -29,7 +26,7 @@ pub struct Hours {
     from: i8,
     /// The hour at which they end; 24 for midnight.
     until: i8,
-    zone: TimeZone,
+    zone: Zone,
 }
 
 /// Text that is no office hours.
@@ -57,7 +54,7 @@ impl FromStr for Hours {
         if first_day > last_day || from >= until || until > 24 {
             return Err(form());
         }
-        let zone = TimeZoneDatabase::bundled().get(zone).map_err(|_| InvalidHours::Zone((*zone).to_owned()))?;
+        let zone = Zone::named(zone).ok_or_else(|| InvalidHours::Zone((*zone).to_owned()))?;
         Ok(Self { first_day, last_day, from, until, zone })
     }
 }
@@ -76,10 +73,10 @@ impl Hours {
     pub fn after(&self, start: Timestamp, span: Span) -> Timestamp {
         let mut left = span.as_millis();
         let mut last = start;
-        let Ok(instant) = jiff::Timestamp::from_millisecond(start.as_millis()) else { return start };
-        let mut date = self.zone.to_datetime(instant).date();
+        let mut day = self.zone.day_of(start);
         for _ in 0..DAYS_AHEAD_MAX {
-            if let Some((opens, closes)) = self.window(date) {
+            let Some(today) = day else { break };
+            if let Some((opens, closes)) = self.window(today) {
                 let begins = opens.max(start);
                 let open = u64::try_from(closes.since(begins).as_millis()).unwrap_or(u64::MAX);
                 if left <= open {
@@ -88,26 +85,17 @@ impl Hours {
                 left -= open;
                 last = last.max(closes);
             }
-            match date.tomorrow() {
-                Ok(next) => date = next,
-                Err(_) => break,
-            }
+            day = today.next();
         }
         last
     }
 
     /// When the office opens and closes on a day, if it does.
-    fn window(&self, date: Date) -> Option<(Timestamp, Timestamp)> {
-        let weekday = date.weekday().to_monday_zero_offset();
-        if !(self.first_day..=self.last_day).contains(&weekday) {
+    fn window(&self, day: Day) -> Option<(Timestamp, Timestamp)> {
+        if !(self.first_day..=self.last_day).contains(&day.weekday()) {
             return None;
         }
-        let instant = |date: Date, hour: i8| {
-            let instant = self.zone.to_timestamp(date.at(hour, 0, 0, 0)).ok()?;
-            Some(Timestamp::from_millis(instant.as_millisecond()))
-        };
-        let closes = if self.until == 24 { instant(date.tomorrow().ok()?, 0) } else { instant(date, self.until) };
-        Some((instant(date, self.from)?, closes?))
+        Some((self.zone.hour_of(day, self.from)?, self.zone.hour_of(day, self.until)?))
     }
 }
 

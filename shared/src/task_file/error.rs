@@ -15,7 +15,7 @@ pub struct TaskFileError {
 impl TaskFileError {
     pub(super) fn new(mut problems: Vec<Problem>) -> Self {
         assert!(!problems.is_empty(), "an error needs a problem");
-        problems.sort_by(|a, b| (a.line, a.column).cmp(&(b.line, b.column)));
+        problems.sort_by_key(|problem| (problem.line, problem.column));
         Self { problems }
     }
 

@@ -43,9 +43,9 @@ fn daemons_with_a_session_of_their_own_die_with_their_command() {
     let bench = Bench::new();
     // The outer shell waits until both have written their numbers: one by `setsid`, one by a double fork as well.
     let finished = bench.sh("mkfifo ready
-         setsid sh -c 'echo $$ > one; echo > ready; exec sleep 999' &
-         (setsid sh -c '(echo $$ > two; echo > ready; exec sleep 999) &' &)
-         read x < ready; read x < ready; cat one two > pids; pgrep -f nothing-like-this; exit 5");
+         setsid sh -c 'echo $$ > one; echo > first; exec sleep 999' &
+         (setsid sh -c '(echo $$ > two; echo > second; exec sleep 999) &' &)
+         read x < first; read x < second; cat one two > pids; exit 5");
     assert_eq!(finished.ending, Ending::Exited(5));
     assert!(finished.leftovers_killed >= 2, "{finished:?}");
     assert_eq!(finished.survivors, 0);
@@ -75,7 +75,7 @@ fn helpers_that_end_by_themselves_may_finish_their_output() {
 
 fn daemons_die_at_the_time_limit_too() {
     let mut bench = Bench::new();
-    bench.limits.time = Duration::from_millis(500);
+    bench.limits.time = Duration::from_millis(1500);
     let finished = bench.sh("setsid sh -c 'trap \"\" TERM; echo $$ > pids; while :; do sleep 999; done' & sleep 999");
     assert_eq!(finished.ending, Ending::TimedOut);
     assert!(all_dead(&bench.pids("pids")));
@@ -84,7 +84,7 @@ fn daemons_die_at_the_time_limit_too() {
 
 fn a_command_that_leaves_its_process_group_is_killed_all_the_same() {
     let mut bench = Bench::new();
-    bench.limits.time = Duration::from_millis(500);
+    bench.limits.time = Duration::from_millis(1500);
     // A shell with job control puts each job into a group of its own.
     let finished = bench.sh("set -m; trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > pids; sleep 999; sleep 999'");
     assert_eq!(finished.ending, Ending::TimedOut);

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending};
-use checkrein_shared::records::{
-    Basis, Claim, EffectClass, EvidenceKind, Step, StepAction, Trigger,
-};
+use checkrein_shared::records::{Basis, Claim, EffectClass, EvidenceKind, Step, StepAction, Trigger};
 use checkrein_shared::time::Timestamp;
 
 use super::gate::{self, Again};
@@ -45,7 +43,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId) -> Result<End, JobError> {
         again.claims.extend(claim);
         match desk.orders.now() {
             Order::Lost => return Ok(End::Silent),
-            Order::Exit | Order::Stop => return super::step_end::interrupted_early(desk, &ground),
+            Order::Exit | Order::Stop => return Ok(super::step_end::interrupted_early(desk, &ground)),
             Order::Continue | Order::Park => {}
         }
     }

@@ -18,24 +18,17 @@ fn states() -> Vec<(&'static str, World)> {
         (world.task.base, world.task.tree) = (Some(digest("base")), Some(digest("tree")));
         world
     };
-    let made = |lead: &dyn Fn(&mut World)| {
-        let mut world = new();
-        lead(&mut world);
-        world
-    };
+    let by = || "ada".to_owned();
     vec![
         ("Q", new()),
-        ("R", made(&|w| drop(w.running()))),
-        ("V", made(&|w| drop(w.reviewing()))),
-        ("W", made(&|w| drop(w.waiting()))),
-        ("H", made(&|w| drop(w.reviewing().take(takeover())))),
-        ("P", made(&|w| drop(w.take(EventKind::PauseRequested { by: "ada".into() })))),
-        ("B", made(&|w| {
-            w.waiting();
-            w.take(reject(w));
-        })),
-        ("X", made(&|w| drop(w.running().take(EventKind::CancelRequested { by: "ada".into() })))),
-        ("T", made(&|w| drop(w.take(EventKind::CancelRequested { by: "ada".into() })))),
+        ("R", new().running().clone()),
+        ("V", new().reviewing().clone()),
+        ("W", new().waiting().clone()),
+        ("H", new().reviewing().take(takeover()).clone()),
+        ("P", new().take(EventKind::PauseRequested { by: by() }).clone()),
+        ("B", rejected(new().waiting())),
+        ("X", new().running().take(EventKind::CancelRequested { by: by() }).clone()),
+        ("T", new().take(EventKind::CancelRequested { by: by() }).clone()),
     ]
 }
 
@@ -43,9 +36,9 @@ fn takeover() -> EventKind {
     EventKind::TakeoverRequested { by: "ada".into(), folder: "/tmp/t".into() }
 }
 
-fn reject(world: &World) -> EventKind {
-    let State::Waiting { item } = &world.task.state else { panic!("nothing waits") };
-    EventKind::Rejected { by: "ada".into(), hash: item.hash, reason: "no".into() }
+fn rejected(world: &mut World) -> World {
+    let hash = world.task.items()[0].hash;
+    world.take(EventKind::Rejected { by: "ada".into(), hash, reason: "no".into() }).clone()
 }
 
 /// The events of the table, by the name of their row, as they would come in a given state.
@@ -68,10 +61,13 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("Checkpoint, no gate", written(world.checkpoint(Trigger::PlanSubgraphDone, false, "base", "tree"), None)),
         ("Checkpoint, gate", world.gate("work", "base", "tree")),
         ("AttemptEnded, failed", world.step_failed("work", "boom")),
-        ("AttemptEnded, released", world.ended(AttemptOutcome::Released {
-            after: checkrein_shared::time::Span::from_secs(1),
-            reason: "busy".into(),
-        })),
+        (
+            "AttemptEnded, released",
+            world.ended(AttemptOutcome::Released {
+                after: checkrein_shared::time::Span::from_secs(1),
+                reason: "busy".into(),
+            }),
+        ),
         ("Verdict, current veto", published(current)),
         ("Verdict, not current", published(old)),
         ("ReviewTimeout", EventKind::ReviewTimedOut { round: world.task.round }),
@@ -87,22 +83,19 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("Pause", EventKind::PauseRequested { by: by() }),
         ("Resume", EventKind::ResumeRequested { by: by() }),
         ("Takeover", takeover()),
-        ("HandBack", EventKind::HandedBack {
-            by: by(),
-            tree: digest("edited"),
-            started_from: digest("tree"),
-            note: None,
-        }),
+        (
+            "HandBack",
+            EventKind::HandedBack { by: by(), tree: digest("edited"), started_from: digest("tree"), note: None },
+        ),
         ("Cancel", EventKind::CancelRequested { by: by() }),
-        ("KeyCompromised", EventKind::KeyCompromised {
-            reviewer: "reviewer-1".parse().unwrap(),
-            since: Timestamp::from_millis(0),
-        }),
-        ("FindingClosed", EventKind::FindingClosed {
-            by: by(),
-            finding: "f-none".parse().unwrap(),
-            reason: "checked".into(),
-        }),
+        (
+            "KeyCompromised",
+            EventKind::KeyCompromised { reviewer: "reviewer-1".parse().unwrap(), since: Timestamp::from_millis(0) },
+        ),
+        (
+            "FindingClosed",
+            EventKind::FindingClosed { by: by(), finding: "f-none".parse().unwrap(), reason: "checked".into() },
+        ),
     ]
 }
 

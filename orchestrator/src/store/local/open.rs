@@ -103,10 +103,14 @@ fn rebuild(
         tracing::warn!(%folder, reason, records = head.count, "the index is rebuilt from the journal");
     }
     move_aside(index_folder)?;
-    let index = Index::open(index_folder, cache_bytes).map_err(Error::Index)?;
-    replay(&index, journal_folder, head)?;
-    index.checkpoint().map_err(Error::Index)?;
-    Ok(index)
+    let build = || {
+        let index = Index::open(index_folder, cache_bytes).map_err(Error::Index)?;
+        replay(&index, journal_folder, head)?;
+        index.checkpoint().map_err(Error::Index)?;
+        Ok(index)
+    };
+    // Half an index of our own making is of no use to anybody, and on a full disk it is in the way.
+    build().inspect_err(|_| drop(std::fs::remove_dir_all(index_folder)))
 }
 
 /// Keeps a few broken indexes for whoever wants to know what happened to them.

@@ -40,9 +40,15 @@ fn parse(source: &str) -> Result<(IdedExpr, SourceInfo), ExprError> {
         if error.msg.contains("Recursion limit") {
             return ExprError::new(0, format!("nested deeper than {DEPTH_MAX} levels"));
         }
-        let text = error.msg.strip_prefix("Syntax error: ").unwrap_or(&error.msg);
-        ExprError::new(byte_at(source, error.pos), format!("not a CEL expression: {text}"))
+        ExprError::new(byte_at(source, error.pos), format!("not a CEL expression: {}", syntax(&error.msg)))
     })
+}
+
+/// The parser's message without the list of everything that it would have taken.
+fn syntax(message: &str) -> &str {
+    let text = message.strip_prefix("Syntax error: ").unwrap_or(message);
+    let text = text.split(" expecting ").next().unwrap_or(text);
+    if text.contains("'<EOF>'") { "it ends too early" } else { text }
 }
 
 /// The byte that the parser's line and column (in characters, both from 1) mean.

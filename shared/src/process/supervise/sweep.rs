@@ -19,7 +19,7 @@ use crate::process::proc_table::{Process, processes};
 pub(in crate::process) const SWEEP_LIMIT: Duration = Duration::from_secs(10);
 
 /// How long helpers that end by themselves with their command (a `tee` at the end of a pipe) are given to do so.
-const SETTLE_LIMIT: Duration = Duration::from_millis(100);
+const SETTLE_LIMIT: Duration = Duration::from_millis(300);
 
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -9,7 +9,7 @@ const SEGMENT: u64 = 900;
 
 /// A journal of a few records in a few segments; `clean` writes the head file at the end.
 fn journal(records: u64, clean: bool) -> (tempfile::TempDir, Head) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = memory_folder();
     let mut writer = super::open(folder.path(), SEGMENT, None, false).unwrap().writer;
     for number in 1..=records {
         append(&mut writer, number);
@@ -45,6 +45,11 @@ fn reopen(folder: &Path) -> Result<Opened, Error> {
 fn text(folder: &Path) -> Vec<u8> {
     let read = |number: &u32| fs::read(segment::path_of(folder, *number)).unwrap();
     list(folder).unwrap().iter().flat_map(read).collect()
+}
+
+/// A folder in memory where there is such a thing: thousands of cuts need no disk.
+fn memory_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// Replaces a file. A new file, because overwriting one makes some file systems sync it.

@@ -83,3 +83,49 @@ async fn an_index_that_was_declared_broken_is_mended_by_the_next_commit() {
     store.close().await.unwrap();
     assert_eq!(verify(folder.path()).unwrap().head.count, 2);
 }
+
+/// On a real small disk, with sled in the way of the same disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a small disk: set CHECKREIN_TEST_SMALL_DISK to an empty folder on one of a few MB"]
+async fn a_disk_that_is_really_full_loses_nothing_and_recovers() {
+    let disk = PathBuf::from(std::env::var_os("CHECKREIN_TEST_SMALL_DISK").unwrap());
+    let folder = disk.join("store");
+    let ballast = disk.join("ballast");
+    let store = open(&folder);
+    let mut acknowledged = 0;
+    for round in 0..5 {
+        let _as_much_as_fits = std::fs::write(&ballast, vec![1; 1 << 20]);
+        let mut refused = 0;
+        while refused < 20 {
+            // In turns the journal and the index take more of the disk.
+            let event = json!({ "text": "x".repeat(if round % 2 == 0 { 9_000 } else { 9 }) });
+            let state = json!({ "text": "y".repeat(3_000) });
+            match store.commit(&task("t-1"), acknowledged, Commit { event, state, ..commit(round) }).await {
+                Ok(committed) => acknowledged = committed.version,
+                Err(CommitError::Conflict { actual }) => {
+                    // An answer was an error although the record is there: that is allowed, losing one is not.
+                    assert_eq!(actual, acknowledged + 1);
+                    acknowledged = actual;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        std::fs::remove_file(&ballast).unwrap();
+        let mut attempts = 0;
+        loop {
+            match store.commit(&task("t-1"), acknowledged, commit(round)).await {
+                Ok(committed) => break acknowledged = committed.version,
+                Err(CommitError::Conflict { actual }) => acknowledged = actual,
+                Err(error) => {
+                    attempts += 1;
+                    assert!(attempts < 1_000, "round {round}: never recovered: {error:?}");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            }
+        }
+        println!("round {round}: {acknowledged} acknowledged, {attempts} attempts to recover");
+    }
+    store.close().await.unwrap();
+    assert_eq!(verify(&folder).unwrap().unfinished_bytes, 0);
+    assert_eq!(open(&folder).load(&task("t-1")).await.unwrap().unwrap().version, acknowledged);
+}

@@ -44,6 +44,14 @@ fn types_are_checked_before_anything_runs() {
 }
 
 #[test]
+fn what_is_no_cel_says_so_in_few_words() {
+    refused("round.n >", "not a CEL expression: it ends too early", "");
+    refused("round.n > 1)", "not a CEL expression: extraneous input ')'", "");
+    refused("round.n = 1", "not a CEL expression: ", "");
+    refused("round.n > 1 and true", "not a CEL expression: ", "");
+}
+
+#[test]
 fn functions_want_their_arguments() {
     refused("glob(changeset.paths, 'a')", "`glob` needs a string", "");
     refused("glob('a', task.objective)", "must be written out", "");
