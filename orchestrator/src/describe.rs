@@ -27,7 +27,12 @@ impl Line {
 }
 
 /// Makes the view of one event.
-pub(crate) fn event_view(version: u64, at: checkrein_shared::time::Timestamp, event: &EventKind, task: &Task) -> EventView {
+pub(crate) fn event_view(
+    version: u64,
+    at: checkrein_shared::time::Timestamp,
+    event: &EventKind,
+    task: &Task,
+) -> EventView {
     let mut line = line(event, task);
     line.details.extend(rulings(version, task));
     line.details.extend(consequence(event, task));
@@ -66,7 +71,9 @@ pub(crate) fn submitted_view(task: &Task) -> EventView {
 fn line(event: &EventKind, task: &Task) -> Line {
     match event {
         EventKind::LeaseTaken { worker, .. } => lease_taken(worker.as_str(), task),
-        EventKind::LeaseExpired { epoch } => Line::new(Tone::Bad, format!("attempt {epoch} was lost: its worker is gone")),
+        EventKind::LeaseExpired { epoch } => {
+            Line::new(Tone::Bad, format!("attempt {epoch} was lost: its worker is gone"))
+        }
         EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
         EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
@@ -89,7 +96,9 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::PauseRequested { by } => Line::new(Tone::Info, format!("{by} wants it paused")),
         EventKind::ResumeRequested { by } => Line::new(Tone::Info, format!("{by} lets it go on")),
         EventKind::TakeoverRequested { by, .. } => Line::new(Tone::Info, format!("{by} takes over")),
-        EventKind::HandedBack { by, note, .. } => Line::new(Tone::Info, format!("{by} hands it back")).with(note.clone()),
+        EventKind::HandedBack { by, note, .. } => {
+            Line::new(Tone::Info, format!("{by} hands it back")).with(note.clone())
+        }
         EventKind::CancelRequested { by } => Line::new(Tone::Info, format!("{by} wants it cancelled")),
         EventKind::KeyCompromised { reviewer, since } => {
             Line::new(Tone::Bad, format!("the key of {reviewer} is no longer trusted since {since}")).with(stale(task))
@@ -161,9 +170,7 @@ fn verdict_published(verdict: &Verdict, task: &Task) -> Line {
         Judgement::Rejected => (Tone::Bad, "rejected"),
         Judgement::Inconclusive => (Tone::Bad, "could not tell"),
     };
-    let finding = |f: &checkrein_shared::records::Finding| {
-        format!("{} {}: {}", f.severity.as_str(), f.check, f.claim)
-    };
+    let finding = |f: &checkrein_shared::records::Finding| format!("{} {}: {}", f.severity.as_str(), f.check, f.claim);
     let verifier = |v: &checkrein_shared::records::VerifierOutcome| {
         let outcome = if v.ok { "passed" } else { "failed" };
         format!("verifier `{}` {outcome}, run by the reviewer", v.name)

@@ -103,7 +103,11 @@ async fn task(State(api): Shared, PathParam(id): PathParam<String>) -> Response 
     }
 }
 
-async fn events(State(api): Shared, PathParam(id): PathParam<String>, query: Result<Query<EventsQuery>, QueryRejection>) -> Response {
+async fn events(
+    State(api): Shared,
+    PathParam(id): PathParam<String>,
+    query: Result<Query<EventsQuery>, QueryRejection>,
+) -> Response {
     let Ok(Query(query)) = query else {
         return refuse(Error::Invalid("the query is not `after=N&wait_ms=M` with whole numbers".to_owned()));
     };

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::ids::MessageId;
 use checkrein_shared::json;
-use checkrein_shared::records::{
-    Attempt, CheckpointMessage, Role, Verdict, VerdictMessage,
-};
+use checkrein_shared::records::{Attempt, CheckpointMessage, Role, Verdict, VerdictMessage};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -142,11 +140,9 @@ impl Inbound {
     /// A checkpoint whose record can't be read: damage is final, an unreachable store is not.
     fn unreadable(&self, body: &CheckpointMessage, error: crate::inputs::Error) -> Refused {
         match error {
-            crate::inputs::Error::Record { .. } => Refused::ForGood(format!(
-                "checkpoint `{}` is refused: {}",
-                body.checkpoint_id,
-                crate::chain_of(&error)
-            )),
+            crate::inputs::Error::Record { .. } => {
+                Refused::ForGood(format!("checkpoint `{}` is refused: {}", body.checkpoint_id, crate::chain_of(&error)))
+            }
             error @ crate::inputs::Error::Blob { .. } => Refused::ForNow(error.into()),
         }
     }

@@ -49,15 +49,14 @@ async fn is_unaffected(
     let before = node::load_tree(blobs, old.bindings.tree).await.ok()?;
     let after = node::load_tree(blobs, checkpoint.workspace.tree).await.ok()?;
     let between = Changeset::between(&before, &after);
-    let envelope: Envelope = json::parse_as("envelope", &blobs.get(old.envelope?, RECORD_BYTES_MAX).await.ok()?).ok()?;
+    let envelope: Envelope =
+        json::parse_as("envelope", &blobs.get(old.envelope?, RECORD_BYTES_MAX).await.ok()?).ok()?;
     let verdict: Verdict = json::parse_as("verdict", &envelope.payload_unverified().ok()?).ok()?;
     let read = |entry: Option<&Entry>| entry.is_some_and(|e| verdict.coverage.fetched.contains(&e.content_digest()));
     let concerned = between.path_changes().into_iter().any(|change| {
         let path = change.path.to_string();
         !any_glob(&policy.policy().inherit.except, &path)
-            && (covers(policy, &old.review, &path)
-                || read(change.old)
-                || read(change.new))
+            && (covers(policy, &old.review, &path) || read(change.old) || read(change.new))
     });
     Some(!concerned)
 }

@@ -152,8 +152,7 @@ impl Loader {
         what: &'static str,
         digest: Digest,
     ) -> Result<T, Error> {
-        let bytes =
-            self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
+        let bytes = self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
         json::parse_as(what, &bytes).map_err(|e| Error::Record { what, digest, why: crate::chain_of(&e) })
     }
 }

@@ -63,11 +63,8 @@ impl LocalApi {
     async fn store_spec(&self, spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<SpecState, Error> {
         let bytes = checkrein_shared::json::canonical(spec).map_err(|e| Error::Invalid(e.to_string()))?;
         let record = self.engine.blobs().put(&bytes).await.map_err(|e| unavailable(&e))?;
-        let of_task = spec.constraints.iter().map(|c| ConstraintRef {
-            id: c.id.clone(),
-            version: c.version,
-            hash: c.hash(),
-        });
+        let of_task =
+            spec.constraints.iter().map(|c| ConstraintRef { id: c.id.clone(), version: c.version, hash: c.hash() });
         let of_policy = policy.constraints.iter().map(|c| ConstraintRef {
             id: c.id.clone(),
             version: u64::from(c.version),
@@ -149,7 +146,9 @@ impl LocalApi {
     /// A tree that is handed back must be there, whole.
     async fn check_tree(&self, tree: Digest) -> Result<(), Error> {
         let loaded = checkrein_shared::tree::node::load_tree(self.engine.blobs(), tree).await;
-        loaded.map(|_| ()).map_err(|e| Error::Invalid(format!("the tree {tree} can't be read: {}", crate::chain_of(&e))))
+        loaded
+            .map(|_| ())
+            .map_err(|e| Error::Invalid(format!("the tree {tree} can't be read: {}", crate::chain_of(&e))))
     }
 }
 
@@ -162,7 +161,8 @@ fn check_verifiers(spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<(), Error
     for step in &spec.plan.steps {
         if let Some(name) = step.verify.iter().find(|name| !policy.verifiers.contains_key(*name)) {
             let known: Vec<&str> = policy.verifiers.keys().map(String::as_str).collect();
-            let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+            let known =
+                if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
             return Err(Error::Invalid(format!(
                 "step `{}` wants the verifier `{name}`, which the policy does not have ({known})",
                 step.id

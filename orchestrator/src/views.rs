@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_shared::api::{
-    DecisionView, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView,
-};
+use checkrein_shared::api::{DecisionView, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView};
 use checkrein_shared::records::JobKind;
 
 use crate::describe::task_state;

@@ -15,8 +15,8 @@ pub mod text;
 pub mod tree;
 
 pub mod policy;
-pub mod task_file;
 pub mod process;
+pub mod task_file;
 
 pub mod api;
 pub mod bus;

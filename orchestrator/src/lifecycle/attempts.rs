@@ -172,13 +172,7 @@ impl Turn<'_> {
         self.task.usage.last_error = None;
     }
 
-    fn step_failed(
-        &mut self,
-        step: &StepId,
-        text: &str,
-        error: Digest,
-        refs: &[EvidenceRef],
-    ) {
+    fn step_failed(&mut self, step: &StepId, text: &str, error: Digest, refs: &[EvidenceRef]) {
         let usage = &mut self.task.usage;
         usage.failures += 1;
         usage.same_error = if usage.last_error == Some(error) { usage.same_error + 1 } else { 1 };
@@ -212,13 +206,7 @@ impl Turn<'_> {
         }
     }
 
-    fn applied(
-        &mut self,
-        grant: &GrantId,
-        changeset: &ChangesetRef,
-        target: Digest,
-        epoch: u64,
-    ) -> Handled {
+    fn applied(&mut self, grant: &GrantId, changeset: &ChangesetRef, target: Digest, epoch: u64) -> Handled {
         let redeemed = |g: &&mut super::task::Grant| &g.id == grant && &g.changeset == changeset;
         let Some(found) = self.task.grants.iter_mut().find(redeemed) else { return Ok(Some(Reason::Superseded)) };
         if found.status == (GrantStatus::Settled {}) {
@@ -263,7 +251,8 @@ impl Turn<'_> {
         self.note_drift(target);
         self.task.usage.conflicts += 1;
         if self.task.usage.conflicts >= CONFLICTS_MAX {
-            let reason = format!("the target kept changing: {CONFLICTS_MAX} attempts to apply the change met other edits");
+            let reason =
+                format!("the target kept changing: {CONFLICTS_MAX} attempts to apply the change met other edits");
             self.escalate(None, About::Overlap {}, reason);
         } else {
             self.queue(JobKind::Rebase);
@@ -271,16 +260,13 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    fn rebase_overlap(
-        &mut self,
-        target: Digest,
-        paths: &[String],
-        refs: Vec<EvidenceRef>,
-    ) {
+    fn rebase_overlap(&mut self, target: Digest, paths: &[String], refs: Vec<EvidenceRef>) {
         self.note_drift(target);
         let shown = paths.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
         self.task.required_actions = vec![RequiredAction {
-            text: format!("somebody else changed files that this task changes too: {shown}; do the work again on top of their version"),
+            text: format!(
+                "somebody else changed files that this task changes too: {shown}; do the work again on top of their version"
+            ),
             finding: None,
             refs,
             from: "policy".into(),

@@ -46,7 +46,11 @@ impl Turn<'_> {
             reviews: self.review_facts(),
             open_findings: self.finding_facts(),
             verifiers: self.verifier_facts(),
-            drift: DriftFacts { base: task.drifted.is_some(), plan: self.is_stale("plan_hash"), spec: self.is_stale("spec_hash") },
+            drift: DriftFacts {
+                base: task.drifted.is_some(),
+                plan: self.is_stale("plan_hash"),
+                spec: self.is_stale("spec_hash"),
+            },
             human_changed: !task.editors.is_empty(),
             ..Facts::default()
         }

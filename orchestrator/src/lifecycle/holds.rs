@@ -53,11 +53,11 @@ impl Turn<'_> {
                 }
                 Ok(None)
             }
-            State::Waiting { .. } => self.illegal("it waits for a person: approve, reject, request changes or take over"),
-            State::Held { by, .. } => self.illegal(format!("`{by}` has taken it over; it goes on with `handback`")),
-            State::Queued { .. } | State::Running { .. } | State::Reviewing { .. } => {
-                self.illegal("it is not paused")
+            State::Waiting { .. } => {
+                self.illegal("it waits for a person: approve, reject, request changes or take over")
             }
+            State::Held { by, .. } => self.illegal(format!("`{by}` has taken it over; it goes on with `handback`")),
+            State::Queued { .. } | State::Running { .. } | State::Reviewing { .. } => self.illegal("it is not paused"),
             State::Cancelling { .. } | State::Done { .. } => self.illegal(ENDED),
         }
     }

@@ -46,11 +46,9 @@ impl Turn<'_> {
         let wanted = |item: &&mut Item| hash.is_none_or(|h| item.hash == h);
         match &mut self.task.state {
             State::Waiting { item } => Some(item).filter(wanted),
-            State::Reviewing { slots } => slots
-                .iter_mut()
-                .filter(|s| s.answer == Answer::Awaited)
-                .filter_map(|s| s.item.as_mut())
-                .find(wanted),
+            State::Reviewing { slots } => {
+                slots.iter_mut().filter(|s| s.answer == Answer::Awaited).filter_map(|s| s.item.as_mut()).find(wanted)
+            }
             _ => None,
         }
     }

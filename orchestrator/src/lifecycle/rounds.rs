@@ -63,12 +63,7 @@ impl Turn<'_> {
         });
     }
 
-    fn open_slot(
-        &mut self,
-        wanted: &ReviewRequirement,
-        instance: u32,
-        checkpoint: &CheckpointRef,
-    ) -> Slot {
+    fn open_slot(&mut self, wanted: &ReviewRequirement, instance: u32, checkpoint: &CheckpointRef) -> Slot {
         let mut slot = self.slot(wanted, instance, checkpoint);
         if self.inherit(&mut slot) {
             return slot;
@@ -162,12 +157,7 @@ impl Turn<'_> {
             deadline: slot.deadline,
         };
         let body = serde_json::to_value(request).expect("a review request is plain data");
-        self.effect(Effect::Publish {
-            id: slot.id.to_string(),
-            kind: "review".into(),
-            to: Destination::Reviews,
-            body,
-        });
+        self.effect(Effect::Publish { id: slot.id.to_string(), kind: "review".into(), to: Destination::Reviews, body });
     }
 
     /// Asks for the reviews of a checkpoint that does not gate: they watch while work goes on.

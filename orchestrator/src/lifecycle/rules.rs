@@ -86,7 +86,8 @@ impl Turn<'_> {
                 if complete && !vetoed {
                     return self.proceed();
                 }
-                let why = if vetoed { "findings of a negative verdict are still open" } else { "the round is not complete" };
+                let why =
+                    if vetoed { "findings of a negative verdict are still open" } else { "the round is not complete" };
                 let reason = format!("rule `{}` says continue, but {why}", outcome.rule);
                 self.escalate(Some(&outcome.level), About::Gate {}, reason);
                 Ok(None)
@@ -105,7 +106,8 @@ impl Turn<'_> {
                 }
             },
             On::Timeout | On::Failed | On::Drift => {
-                let reason = format!("rule `{}` says continue, but there is nothing that could go on: {message}", outcome.rule);
+                let reason =
+                    format!("rule `{}` says continue, but there is nothing that could go on: {message}", outcome.rule);
                 self.escalate_for(on, Some(&outcome.level), reason);
                 Ok(None)
             }

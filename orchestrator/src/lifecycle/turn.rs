@@ -155,8 +155,7 @@ impl<'a> Turn<'a> {
     /// Publishes the queued job's message, for the first time or again.
     pub(super) fn publish_job(&mut self) {
         let job_id = self.task.id.job(self.task.epoch);
-        let message =
-            JobMessage { job_id: job_id.clone(), task_id: self.task.id.clone(), epoch: self.task.epoch };
+        let message = JobMessage { job_id: job_id.clone(), task_id: self.task.id.clone(), epoch: self.task.epoch };
         let body = serde_json::to_value(message).expect("a job message is plain data");
         self.effect(Effect::Publish { id: job_id.into(), kind: "job".into(), to: Destination::Jobs, body });
     }

@@ -158,7 +158,11 @@ impl Turn<'_> {
     fn differences(&self, bindings: &Bindings) -> Vec<Mismatch> {
         match self.task.live_bindings() {
             Some(live) => bindings.differences(&live),
-            None => vec![Mismatch { field: "checkpoint_id".into(), old: bindings.checkpoint_id.to_string(), new: "none".into() }],
+            None => vec![Mismatch {
+                field: "checkpoint_id".into(),
+                old: bindings.checkpoint_id.to_string(),
+                new: "none".into(),
+            }],
         }
     }
 

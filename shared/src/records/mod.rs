@@ -31,6 +31,5 @@ pub use scale::{Basis, Confidence, Risk, Role, Severity};
 pub use schema::schemas;
 pub use task::{AgentSpec, Budgets, Constraint, HomeDir, SpecText, TaskSpec, WorkspaceSpec};
 pub use verdict::{
-    Coverage, Finding, FindingStatus, Judgement, Reviewer, ReviewerType, SourceRef, Verdict,
-    VerifierOutcome,
+    Coverage, Finding, FindingStatus, Judgement, Reviewer, ReviewerType, SourceRef, Verdict, VerifierOutcome,
 };

@@ -82,10 +82,13 @@ fn read(path: &Path) -> Result<(PathBuf, Vec<u8>), String> {
 /// The YAML reader words its hints for policies.
 fn reworded(problems: Vec<Problem>) -> Vec<Problem> {
     let reword = |hint: String| {
-        hint.replace("a policy needs at least `version: 1`", "a task needs `task`, `workspace` and `objective` or `plan`")
-            .replace("start with `version: 1`", "start with `task: a name for it`")
-            .replace("policy file", "task file")
-            .replace("use `extends`, or write the keys out", "write the keys out")
+        hint.replace(
+            "a policy needs at least `version: 1`",
+            "a task needs `task`, `workspace` and `objective` or `plan`",
+        )
+        .replace("start with `version: 1`", "start with `task: a name for it`")
+        .replace("policy file", "task file")
+        .replace("use `extends`, or write the keys out", "write the keys out")
     };
     problems.into_iter().map(|problem| Problem { hint: problem.hint.map(reword), ..problem }).collect()
 }
@@ -129,10 +132,8 @@ impl Reader<'_> {
             texts::constraints(constraints, self.folder, |i, key| self.item("constraints", i, key), problems);
         let has_agent = file.agent.is_some();
         let agent_place = |key: &str| self.at(&[Segment::Key("agent".to_owned()), Segment::Key(key.to_owned())]);
-        let agent = file
-            .agent
-            .take()
-            .map(|agent| steps::agent(agent, self.folder, place.as_deref(), agent_place, problems));
+        let agent =
+            file.agent.take().map(|agent| steps::agent(agent, self.folder, place.as_deref(), agent_place, problems));
         let plan = self.plan(std::mem::take(&mut file.plan), objective.as_deref(), has_agent, problems);
         let policy = file.policy.take().map(|text| self.policy(&text, problems));
         let spec = TaskSpec {
@@ -166,7 +167,11 @@ impl Reader<'_> {
         let text = text?;
         if text.trim().is_empty() || text.len() > OBJECTIVE_BYTES_MAX {
             let message = format!("`objective` is empty or longer than {} KiB", OBJECTIVE_BYTES_MAX / 1024);
-            problems.add(self.key("objective"), message, "say in a sentence or two what is to be achieved; longer texts go into `spec`");
+            problems.add(
+                self.key("objective"),
+                message,
+                "say in a sentence or two what is to be achieved; longer texts go into `spec`",
+            );
             return None;
         }
         Some(text.trim().to_owned())

@@ -9,9 +9,9 @@ mod load;
 mod places;
 mod shapes;
 mod steps;
-mod texts;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 pub use error::{Problem, TaskFileError};
 pub use load::{PolicyChoice, TaskFile, load, policy_choice};

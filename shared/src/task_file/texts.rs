@@ -20,8 +20,9 @@ pub(super) fn spec(source: Source, folder: &Path, at: Place, problems: &mut Prob
         Source::Text(text) => {
             filled("the specification", text, at, problems).map(|text| SpecText { spec_ref: "inline".to_owned(), text })
         }
-        Source::File(file) => read("the specification", &file, folder, at, problems)
-            .map(|text| SpecText { spec_ref: file, text }),
+        Source::File(file) => {
+            read("the specification", &file, folder, at, problems).map(|text| SpecText { spec_ref: file, text })
+        }
     }
 }
 

@@ -62,7 +62,9 @@ fn edits_that_overlap_are_done_again_on_top_of_the_other_version() {
     world.take(world.drift("moved")).running();
     let overlap = AttemptOutcome::RebaseOverlap { target: digest("moved"), paths: vec!["a".into()], evidence: None };
     world.take(world.ended(overlap));
-    assert!(matches!(&world.task.state, State::Queued { job: checkrein_shared::records::JobKind::Step { step, .. } } if step.as_str() == "one"));
+    assert!(
+        matches!(&world.task.state, State::Queued { job: checkrein_shared::records::JobKind::Step { step, .. } } if step.as_str() == "one")
+    );
     assert_eq!((world.task.base, world.task.tree, world.task.drifted), (Some(digest("moved")), None, None));
     assert!(world.task.required_actions[0].text.contains("somebody else changed"));
 }

@@ -145,11 +145,8 @@ fn a_person_closes_a_finding_with_a_reason() {
     world.reviewing();
     let veto = world.verdict(Judgement::ChangesRequired, vec![finding("f-1")]);
     world.take(published(veto));
-    let close = |id: &str| EventKind::FindingClosed {
-        by: "ada".into(),
-        finding: id.parse().unwrap(),
-        reason: "known".into(),
-    };
+    let close =
+        |id: &str| EventKind::FindingClosed { by: "ada".into(), finding: id.parse().unwrap(), reason: "known".into() };
     world.refused(close("f-2"));
     world.take(close("f-1"));
     assert!(world.task.findings.is_empty());

@@ -105,7 +105,9 @@ fn time_under_lease_is_counted_and_a_spent_budget_goes_to_a_person_who_may_exten
     let text = format!("{}budgets: {{task: {{wall: 10s}}}}\n", POLICY.trim_start());
     let mut world = World::with_policy(&["work"], &text);
     world.running();
-    assert!(world.effects.iter().any(|e| matches!(e, crate::lifecycle::Effect::SetTimer { timer: Timer::Wall {}, .. })));
+    assert!(
+        world.effects.iter().any(|e| matches!(e, crate::lifecycle::Effect::SetTimer { timer: Timer::Wall {}, .. }))
+    );
     world.now = world.now.plus(std::time::Duration::from_secs(11));
     world.take(EventKind::BudgetHit { budget: "wall".into() });
     world.take(world.step_failed("work", "stopped"));

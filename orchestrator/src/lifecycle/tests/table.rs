@@ -30,10 +30,13 @@ fn states() -> Vec<(&'static str, World)> {
         ("W", made(&|w| drop(w.waiting()))),
         ("H", made(&|w| drop(w.reviewing().take(takeover())))),
         ("P", made(&|w| drop(w.take(EventKind::PauseRequested { by: "ada".into() })))),
-        ("B", made(&|w| {
-            w.waiting();
-            w.take(reject(w));
-        })),
+        (
+            "B",
+            made(&|w| {
+                w.waiting();
+                w.take(reject(w));
+            }),
+        ),
         ("X", made(&|w| drop(w.running().take(EventKind::CancelRequested { by: "ada".into() })))),
         ("T", made(&|w| drop(w.take(EventKind::CancelRequested { by: "ada".into() })))),
     ]
@@ -68,10 +71,13 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("Checkpoint, no gate", written(world.checkpoint(Trigger::PlanSubgraphDone, false, "base", "tree"), None)),
         ("Checkpoint, gate", world.gate("work", "base", "tree")),
         ("AttemptEnded, failed", world.step_failed("work", "boom")),
-        ("AttemptEnded, released", world.ended(AttemptOutcome::Released {
-            after: checkrein_shared::time::Span::from_secs(1),
-            reason: "busy".into(),
-        })),
+        (
+            "AttemptEnded, released",
+            world.ended(AttemptOutcome::Released {
+                after: checkrein_shared::time::Span::from_secs(1),
+                reason: "busy".into(),
+            }),
+        ),
         ("Verdict, current veto", published(current)),
         ("Verdict, not current", published(old)),
         ("ReviewTimeout", EventKind::ReviewTimedOut { round: world.task.round }),
@@ -87,22 +93,19 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("Pause", EventKind::PauseRequested { by: by() }),
         ("Resume", EventKind::ResumeRequested { by: by() }),
         ("Takeover", takeover()),
-        ("HandBack", EventKind::HandedBack {
-            by: by(),
-            tree: digest("edited"),
-            started_from: digest("tree"),
-            note: None,
-        }),
+        (
+            "HandBack",
+            EventKind::HandedBack { by: by(), tree: digest("edited"), started_from: digest("tree"), note: None },
+        ),
         ("Cancel", EventKind::CancelRequested { by: by() }),
-        ("KeyCompromised", EventKind::KeyCompromised {
-            reviewer: "reviewer-1".parse().unwrap(),
-            since: Timestamp::from_millis(0),
-        }),
-        ("FindingClosed", EventKind::FindingClosed {
-            by: by(),
-            finding: "f-none".parse().unwrap(),
-            reason: "checked".into(),
-        }),
+        (
+            "KeyCompromised",
+            EventKind::KeyCompromised { reviewer: "reviewer-1".parse().unwrap(), since: Timestamp::from_millis(0) },
+        ),
+        (
+            "FindingClosed",
+            EventKind::FindingClosed { by: by(), finding: "f-none".parse().unwrap(), reason: "checked".into() },
+        ),
     ]
 }
 
