@@ -21,7 +21,7 @@ use crate::{index, room, submit};
 /// The largest record that is read: a specification, a policy, a checkpoint.
 pub(crate) const RECORD_BYTES_MAX: u64 = 16 << 20;
 
-/// Why a job can't go on here and now. The job is given back; what failed is in the reason.
+/// Why a job can't go on here and now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
     /// The blob store failed.
@@ -75,6 +75,30 @@ pub(crate) enum JobError {
     /// The job asks for something impossible.
     #[error("the job makes no sense: {0}")]
     Nonsense(String),
+}
+
+impl JobError {
+    /// Whether it would come again on every worker, so that somebody has to hear of it.
+    pub(crate) fn is_lasting(&self) -> bool {
+        let gone = |error: &blob::Error| !matches!(error, blob::Error::Io { .. });
+        match self {
+            Self::Blob(_, error) => gone(error),
+            Self::Recorder(recorder::Error::Blob(_, error)) => gone(error),
+            Self::Record(..)
+            | Self::Policy(_)
+            | Self::Tree(_)
+            | Self::Index(_)
+            | Self::Recorder(recorder::Error::Record(..))
+            | Self::Integrity(_)
+            | Self::Submit(_)
+            | Self::Unmet(_)
+            | Self::Measure(_)
+            | Self::Snapshot(_)
+            | Self::Scratch(_)
+            | Self::Nonsense(_) => true,
+            Self::Room(_) | Self::Apply(_) | Self::Process(_) | Self::Io(..) => false,
+        }
+    }
 }
 
 /// One job and what it works with.

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_shared::coordinator::{DriftReport, Watched};
@@ -23,8 +24,8 @@ use crate::ground;
 use crate::measure;
 use crate::preconditions;
 use crate::propose::Stored;
-use crate::workspace::StatCache;
 use crate::workspace::snapshot::{Survey, snapshot};
+use crate::workspace::{Rules, StatCache};
 
 /// At most this share of the time is spent measuring: one part in this many.
 const SHARE: u32 = 10;
@@ -36,6 +37,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 #[derive(Default)]
 struct Watch {
     spec: Option<(Digest, PathBuf)>,
+    rules: Option<(Digest, Arc<Rules>)>,
     cache: StatCache,
     reported: Option<(Digest, Digest)>,
 }
@@ -79,7 +81,11 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 async fn look_at(services: &Services, task: &Watched, watch: &mut Watch) -> Result<(), Failed> {
     let Some(target) = target(services, task, watch).await? else { return Ok(()) };
-    let rules = measure::rules_of(services, task.base, &target).await?;
+    let rules = match &watch.rules {
+        Some((base, rules)) if *base == task.base => Arc::clone(rules),
+        _ => measure::rules_of(services, task.base, &target).await?,
+    };
+    watch.rules = Some((task.base, Arc::clone(&rules)));
     let found = snapshot(&target, &mut watch.cache, &Survey::new(rules)).await?;
     if found.root == task.base {
         watch.reported = None;

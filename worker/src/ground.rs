@@ -19,7 +19,7 @@ use crate::recorder::Recorder;
 use crate::room::Room;
 use crate::workspace::snapshot::{Survey, snapshot};
 use crate::workspace::{Cut, Rules, Scratch, StatCache};
-use crate::{git_head, measure};
+use crate::{git_head, kept, measure};
 
 /// The most paths of a drift that are reported, and the longest that they may be together, in bytes.
 const DRIFT_PATHS_MAX: (usize, usize) = (100, 32 * 1024);
@@ -108,6 +108,9 @@ impl Ground {
             carry: desk.policy.carry(),
         };
         let scratch = Scratch::create(&cut).await?;
+        let (cache, task) = (Arc::clone(&desk.services.cache), desk.job.task_id.clone());
+        let (absent, to) = (scratch.absent().clone(), directory.clone());
+        on_thread(move || kept::fill(&cache, &task, &absent, &to)).await;
         for path in scratch.missing_carried() {
             tracing::info!(task.id = %desk.job.task_id, %path, "a carried path does not exist in the target");
         }
@@ -125,6 +128,11 @@ impl Ground {
             tracing::warn!(task.id = %desk.job.task_id, path = %skipped.path.display(), reason = skipped.reason,
                 "something in the scratch is not part of its tree");
         }
+        let changeset = Changeset::between(&self.base.manifest, &found.manifest);
+        let (cache, task) = (Arc::clone(&desk.services.cache), desk.job.task_id.clone());
+        let from = scratch.directory().to_owned();
+        let kept = on_thread(move || kept::keep(&cache, &task, &changeset, &from)).await;
+        kept.map_err(|e| JobError::Io("keep contents that are not stored", e))?;
         Ok(Stored { digest: found.root, manifest: found.manifest })
     }
 
@@ -147,6 +155,11 @@ impl Ground {
         }
         Ok(())
     }
+}
+
+/// Runs file work where it does not hold up the asynchronous threads.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("file work neither panics nor is aborted")
 }
 
 /// The first paths in which two trees differ.

@@ -12,11 +12,13 @@ pub mod roots;
 pub mod workspace;
 
 mod drift;
+mod kept;
 mod orders;
 mod room;
 mod runner;
 mod submit;
 
+mod commit;
 mod desk;
 mod git_head;
 mod ground;

@@ -10,6 +10,7 @@ use checkrein_shared::ids::RootId;
 use checkrein_shared::records::{Conversation, Job, Precondition, Step, StepAction, TaskSpec, WorkspaceSpec};
 
 use crate::environment::HostEnvironment;
+use crate::policy::JobPolicy;
 use crate::roots;
 
 /// A condition that does not hold.
@@ -39,6 +40,11 @@ pub(crate) enum Unmet {
     /// The policy asks for an agent that the task does not have.
     #[error("the policy asks for agent `{0}`, but the task has only its own: change the rule's `with`")]
     OtherAgent(String),
+    /// The policy wants the changes somewhere else than this build can put them.
+    #[error(
+        "the policy puts changes on a branch of their own, which is not possible yet: set `workspace.to: worktree`"
+    )]
+    Branch,
     /// Secrets are missing.
     #[error("the agent needs {}, which the worker's environment does not have: set it and start the worker again", .0.join(", "))]
     Secrets(Vec<String>),
@@ -49,7 +55,7 @@ impl Unmet {
     pub(crate) fn condition(&self) -> Precondition {
         match self {
             Self::Workspace { .. } | Self::OtherRoot { .. } => Precondition::WorkspacePresent,
-            Self::NoAgent(_) | Self::OtherAgent(_) => Precondition::RuntimeCompatible,
+            Self::NoAgent(_) | Self::OtherAgent(_) | Self::Branch => Precondition::RuntimeCompatible,
             Self::Secrets(_) => Precondition::SecretsResolvable,
         }
     }
@@ -73,8 +79,11 @@ pub(crate) fn step(
     spec: &TaskSpec,
     step: &Step,
     conversation: &Conversation,
-    host: &HostEnvironment,
+    (policy, host): (&JobPolicy, &HostEnvironment),
 ) -> Result<PathBuf, Unmet> {
+    if policy.applies_to_branch() {
+        return Err(Unmet::Branch);
+    }
     let target = target(spec, &job.root_id)?;
     if let (StepAction::Prompt(_), agent) = (&step.action, &spec.agent) {
         let agent = agent.as_ref().ok_or_else(|| Unmet::NoAgent(step.id.to_string()))?;

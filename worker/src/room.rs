@@ -7,9 +7,12 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use checkrein_shared::records::Job;
 use nix::fcntl::{Flock, FlockArg};
+
+use crate::kept;
 
 /// The file that says that a worker uses the folder.
 const LOCK_FILE: &str = "lock";
@@ -36,6 +39,7 @@ pub enum Error {
 #[derive(Debug)]
 pub(crate) struct Cache {
     root: PathBuf,
+    rooms: AtomicU64,
     _lock: Flock<File>,
 }
 
@@ -49,10 +53,12 @@ impl Cache {
             nix::errno::Errno::EWOULDBLOCK => Error::InUse(root.to_owned()),
             other => io_error("lock", &path)(other.into()),
         })?;
-        let cache = Self { root: root.to_owned(), _lock: lock };
+        let cache = Self { root: root.to_owned(), rooms: AtomicU64::new(1), _lock: lock };
         remove(&cache.rooms())?;
         make_private(&cache.rooms())?;
         make_private(&cache.stats())?;
+        make_private(&cache.kept())?;
+        kept::sweep(&cache.kept()).map_err(io_error("sweep", &cache.kept()))?;
         Ok(cache)
     }
 
@@ -65,11 +71,16 @@ impl Cache {
         self.root.join("stat")
     }
 
+    /// Where contents lie that no blob store keeps, a folder for each task.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.root.join("kept")
+    }
+
     /// A new room for one attempt.
     pub(crate) fn room(&self, job: &Job) -> Result<Room, Error> {
-        let root = self.rooms().join(format!("{}-{}", job.job_id, job.epoch));
-        // The same attempt can be leased again by the worker that lost it, for instance after the orchestrator's restart.
-        remove(&root)?;
+        // Each room is a new one: the same attempt may need several, and the one before may still be being deleted.
+        let number = self.rooms.fetch_add(1, Ordering::Relaxed);
+        let root = self.rooms().join(format!("{}-{number}", job.job_id));
         for folder in ["", "home", "tmp", "brief", "out"] {
             make_private(&root.join(folder))?;
         }
@@ -77,7 +88,7 @@ impl Cache {
     }
 }
 
-/// The folders of one attempt. They are deleted when it is dropped.
+/// The folders of one attempt. They are deleted soon after it is dropped, and otherwise at the worker's next start.
 #[derive(Debug)]
 pub(crate) struct Room {
     root: PathBuf,
@@ -122,8 +133,16 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.root) {
-            tracing::warn!(path = %self.root.display(), %error, "a job's folder could not be deleted");
+        let root = std::mem::take(&mut self.root);
+        let delete = move || {
+            if let Err(error) = remove(&root) {
+                tracing::warn!(path = %root.display(), %error, "a job's folder could not be deleted");
+            }
+        };
+        // Large scratches take a while, which asynchronous threads do not have.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(delete)),
+            Err(_) => delete(),
         }
     }
 }

@@ -24,6 +24,9 @@ use crate::room::{self, Cache};
 use crate::submit::Backoff;
 use crate::{drift, jobs};
 
+/// How long running jobs have to give themselves back when the worker ends.
+const EXIT_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// Why a worker could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -107,8 +110,13 @@ impl Worker {
             });
         }
         over.cancel();
-        while let Some(ended) = running.join_next().await {
-            note_panic(ended);
+        let ending = async {
+            while let Some(ended) = running.join_next().await {
+                note_panic(ended);
+            }
+        };
+        if tokio::time::timeout(EXIT_TIME_MAX, ending).await.is_err() {
+            tracing::warn!("jobs that could not report in time are given up; their leases will expire");
         }
     }
 }

@@ -16,8 +16,7 @@ use checkrein_orchestrator::{Config, Orchestrator, Routes, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig};
 use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
-use checkrein_shared::blob::Blobs;
-use checkrein_shared::blob::fs::FsBlobs;
+use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
@@ -153,6 +152,7 @@ impl Embedded {
             path: tools::path(),
             tools_env: tools::environment(),
             hidden: vec![self.data.clone()],
+            retry_pause: std::time::Duration::from_secs(2),
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{Evidence, EvidenceIndex, EvidenceRef, Severity};
+use checkrein_shared::records::{Evidence, EvidenceIndex, EvidenceKind, EvidenceRef, Severity};
 
 use super::load::{Loaded, record};
 use crate::check::{Check, Raised, field};
@@ -70,7 +70,10 @@ fn add(found: &mut Inspected, index: EvidenceIndex, is_fresh: bool) -> Vec<Evide
     let mut renamed = Vec::new();
     for (reference, evidence) in index.entries {
         match found.evidence.get(&reference) {
-            Some(newer) if newer.digest != evidence.digest => renamed.push(reference),
+            // `file:` names a file as it is now; it is other bytes at each checkpoint that changes it.
+            Some(newer) if newer.digest != evidence.digest && reference.kind() != EvidenceKind::File => {
+                renamed.push(reference);
+            }
             Some(_) => {}
             None => {
                 if is_fresh {

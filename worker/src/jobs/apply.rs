@@ -14,13 +14,14 @@ use checkrein_shared::time::Span;
 use checkrein_shared::tree::{Changeset, Manifest};
 
 use super::{End, chain};
+use crate::commit::Commit;
 use crate::desk::{Desk, JobError};
 use crate::ground::{self, Ground, bounded};
 use crate::orders::Order;
 use crate::propose::Stored;
 use crate::submit::Backoff;
 use crate::workspace::apply::{self, Apply, Outcome, RootLock};
-use crate::{git_head, measure, preconditions};
+use crate::{git_head, kept, measure, preconditions};
 
 /// The largest changeset that is read: a million paths.
 const CHANGESET_BYTES_MAX: u64 = 1 << 30;
@@ -44,14 +45,14 @@ pub(crate) async fn run(desk: &Desk, grant: &GrantId, reference: &ChangesetRef) 
         Ok(lock) => lock,
         Err(apply::Error::Busy(_)) => {
             let reason = "another process is changing the target".to_owned();
-            return Ok(End::Report(AttemptOutcome::Released { after: BUSY_AFTER, reason }));
+            return Ok(End::report(AttemptOutcome::Released { after: BUSY_AFTER, reason }));
         }
         Err(error) => return Err(JobError::Apply(error)),
     };
     match redeem(desk, &ground, grant, &changeset).await? {
         Redeemed::Yes => put(desk, &ground, lock, grant, reference, &changeset).await,
         Redeemed::No(target) => Ok(conflict(grant, target, Vec::new())),
-        Redeemed::Over => super::step_end::interrupted_early(desk, &ground),
+        Redeemed::Over => Ok(super::step_end::interrupted_early(desk, &ground)),
     }
 }
 
@@ -125,16 +126,19 @@ async fn put(
     reference: &ChangesetRef,
     changeset: &Changeset,
 ) -> Result<End, JobError> {
-    let request = Apply::new(changeset, &*desk.services.blobs);
+    let mut request = Apply::new(changeset, &*desk.services.blobs);
+    request.scratch = kept::of(&desk.services.cache, &desk.job.task_id);
     match apply::apply(&lock, &request).await {
         Ok(Outcome::Applied(_)) => {
             drop_displaced(&lock, changeset).await;
+            kept::forget(&desk.services.cache, &desk.job.task_id);
+            let commit = commit(desk, ground, changeset).await?;
             let after = measure_after(desk, ground).await?;
-            Ok(End::Report(AttemptOutcome::Applied {
+            Ok(End::report(AttemptOutcome::Applied {
                 grant: grant.clone(),
                 changeset: reference.clone(),
                 target: after.digest,
-                commit: None,
+                commit,
             }))
         }
         Ok(Outcome::Conflict { conflicts, not_undone }) => {
@@ -143,6 +147,29 @@ async fn put(
             Ok(conflict(grant, now.digest, bounded(paths.map(ToString::to_string))))
         }
         Err(error) => failed(desk, ground, grant, error).await,
+    }
+}
+
+/// Commits what was applied, where the policy wants that. The change is in the target whether this works or not.
+async fn commit(desk: &Desk, ground: &Ground, changeset: &Changeset) -> Result<Option<String>, JobError> {
+    if !desk.policy.commits() {
+        return Ok(None);
+    }
+    let job = &desk.job;
+    let room = desk.services.cache.room(job)?;
+    let checkpoint = job.head.as_ref().map(|head| head.hash.to_string()).unwrap_or_default();
+    let message = format!(
+        "{}\n\n{}\n\nCheckrein-Task: {}\nCheckrein-Checkpoint: {checkpoint}\n",
+        desk.spec.name, desk.spec.objective, job.task_id
+    );
+    let (target, blobs) = (ground.target.as_path(), &*desk.services.blobs);
+    let commit = Commit { target, changeset, blobs, folder: room.temporary(), message };
+    match commit.make().await {
+        Ok(commit) => Ok(commit),
+        Err(error) => {
+            tracing::error!(task.id = %job.task_id, error = chain(&error), "the applied change could not be committed");
+            Ok(None)
+        }
     }
 }
 
@@ -171,7 +198,7 @@ async fn failed(desk: &Desk, ground: &Ground, grant: &GrantId, error: apply::Err
 }
 
 fn conflict(grant: &GrantId, target: Digest, paths: Vec<String>) -> End {
-    End::Report(AttemptOutcome::ApplyConflict { grant: grant.clone(), target, paths })
+    End::report(AttemptOutcome::ApplyConflict { grant: grant.clone(), target, paths })
 }
 
 /// The target afterwards, by the rules that stand in it now: the base of what comes next.

@@ -43,7 +43,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId) -> Result<End, JobError> {
         again.claims.extend(claim);
         match desk.orders.now() {
             Order::Lost => return Ok(End::Silent),
-            Order::Exit | Order::Stop => return super::step_end::interrupted_early(desk, &ground),
+            Order::Exit | Order::Stop => return Ok(super::step_end::interrupted_early(desk, &ground)),
             Order::Continue | Order::Park => {}
         }
     }

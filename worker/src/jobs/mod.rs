@@ -4,6 +4,8 @@ mod apply;
 mod evidence;
 mod gate;
 mod rebase;
+mod regression;
+mod statement;
 mod step;
 mod step_end;
 
@@ -27,12 +29,17 @@ const REASON_CHARS_MAX: usize = 2_000;
 #[derive(Debug)]
 pub(crate) enum End {
     /// It has something to say.
-    Report(AttemptOutcome),
+    Report(Box<AttemptOutcome>),
     /// A gating checkpoint said it, or nothing may be said any more.
     Silent,
 }
 
 impl End {
+    /// The job's report.
+    pub(crate) fn report(outcome: AttemptOutcome) -> Self {
+        Self::Report(Box::new(outcome))
+    }
+
     /// What follows from a checkpoint after which the job has nothing more to say.
     pub(crate) fn parked(sent: &Sent) -> Self {
         if let Sent::Refused(reason) = sent {
@@ -54,8 +61,9 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
         Err(error) => Err(error),
     };
     let outcome = match ended {
-        Ok(End::Report(outcome)) => outcome,
+        Ok(End::Report(outcome)) => *outcome,
         Ok(End::Silent) => return,
+        Err(error) if error.is_lasting() => failed(services, job, &error),
         Err(error) => released(job, &error),
     };
     let settles = matches!(outcome, AttemptOutcome::Applied { .. });
@@ -67,6 +75,26 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
         Ok(Sent::Accepted) => {}
         Ok(Sent::Refused(_) | Sent::Lost) => tracing::info!(job.id = %job.job_id, "the lease was lost meanwhile"),
         Err(error) => tracing::error!(job.id = %job.job_id, error = chain(&error), "the job's end can't be reported"),
+    }
+}
+
+/// What would go wrong on every worker again is a failure for the rules, and in the end for a person.
+fn failed(services: &Services, job: &Job, error: &JobError) -> AttemptOutcome {
+    let why: String = chain(error).chars().take(REASON_CHARS_MAX).collect();
+    tracing::warn!(job.id = %job.job_id, reason = why, "the job fails");
+    let step = match &job.kind {
+        JobKind::Step { step, .. } | JobKind::Evidence { step } => Some(step),
+        JobKind::Apply { .. } | JobKind::Rebase => job.completed.last(),
+    };
+    match step.or(job.plan.order().first().copied()) {
+        Some(step) => step::failure(
+            services,
+            job,
+            step,
+            job.kind.as_str(),
+            format!("its {} job failed: {why}", job.kind.as_str()),
+        ),
+        None => AttemptOutcome::Released { after: RETRY_AFTER, reason: why },
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn run(desk: &Desk) -> Result<End, JobError> {
                 Ok(tree) => tree,
                 Err(paths) => {
                     let target = base.digest;
-                    return Ok(End::Report(AttemptOutcome::RebaseOverlap { target, paths, evidence: None }));
+                    return Ok(End::report(AttemptOutcome::RebaseOverlap { target, paths, evidence: None }));
                 }
             }
         }
@@ -70,7 +70,7 @@ async fn settle(
 ) -> Result<End, JobError> {
     match gate::pending(desk, head.as_ref()) {
         Some(trigger) => gate::reopen(desk, recorder, ground, (trigger, head), Again::default()).await,
-        None => Ok(End::Report(AttemptOutcome::Rebased {
+        None => Ok(End::report(AttemptOutcome::Rebased {
             base: ground.base.digest,
             tree: ground.tree.digest,
             evidence_index: recorder.index().await?,

@@ -18,6 +18,7 @@ use checkrein_shared::time::{Span, Timestamp};
 
 use super::step_end::{self, Left};
 use super::{End, chain};
+use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::environment;
 use crate::execute::{self, Call};
@@ -39,7 +40,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     };
     let started_at = Timestamp::now();
     let host = &desk.services.config.environment;
-    let target = match preconditions::step(job, &desk.spec, step, conversation, host) {
+    let target = match preconditions::step(job, &desk.spec, step, conversation, (&desk.policy, host)) {
         Ok(target) => target,
         Err(unmet) => {
             tracing::warn!(task.id = %job.task_id, condition = ?unmet.condition(), "a precondition is not met");
@@ -52,7 +53,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     let ground = ground::stand(desk, &mut recorder, target).await?;
     let scratch = ground.cut(desk, &room).await?;
     if desk.orders.now() >= Order::Exit {
-        return step_end::interrupted_early(desk, &ground);
+        return Ok(step_end::interrupted_early(desk, &ground));
     }
     let call = call(desk, &room, &ground, &recorder, step).await?;
     let ran = match execute::run(&desk.services, &room, call, &desk.orders).await {
@@ -163,19 +164,23 @@ pub(crate) fn of_attempt(kind: EvidenceKind, job: &Job, step: &StepId) -> Eviden
 
 /// The end of a step whose command did not run at all.
 fn never_ran(desk: &Desk, step: &Step, how: &str, why: &str) -> End {
-    let job = &desk.job;
-    let lines = [why.to_owned()];
-    End::Report(AttemptOutcome::StepFailed {
-        step: step.id.clone(),
+    End::report(failure(&desk.services, &desk.job, &step.id, how, format!("it did not run: {why}")))
+}
+
+/// A failure that left nothing new behind.
+pub(crate) fn failure(services: &Services, job: &Job, step: &StepId, how: &str, why: String) -> AttemptOutcome {
+    let error_hash = failure::error_hash(step, how, std::slice::from_ref(&why), &services.config.cache_dir);
+    AttemptOutcome::StepFailed {
+        step: step.clone(),
         error: IssueRef {
-            id: format!("failed-{}-{}", step.id, job.epoch),
+            id: format!("failed-{step}-{}", job.epoch),
             severity: Severity::High,
-            text: format!("step `{}` did not run: {why}", step.id),
+            text: format!("step `{step}` failed: {why}"),
             refs: Vec::new(),
         },
-        error_hash: failure::error_hash(&step.id, how, &lines, &desk.services.config.cache_dir),
+        error_hash,
         base: job.base,
         tree: job.tree,
         evidence_index: job.evidence_index,
-    })
+    }
 }

@@ -4,23 +4,19 @@
 //! It runs nothing. Whatever is said here about the step is the worker's own
 //! word; a reviewer verifies it.
 
-use checkrein_shared::json;
 use checkrein_shared::process::{Ending, Finished};
 use checkrein_shared::records::{
-    AttemptOutcome, Basis, Claim, EffectClass, EvidenceKind, EvidenceRef, IssueRef, Severity, Step, StepAction,
-    TestRun, Trigger,
+    AttemptOutcome, Basis, Claim, EffectClass, EvidenceRef, IssueRef, Severity, Step, StepAction, Trigger,
 };
 use checkrein_shared::time::{Span, Timestamp};
 
-use super::End;
-use super::step::{self, of_attempt};
-use crate::claims::{self, Grounds, Said};
+use super::{End, regression, statement};
+use crate::claims::Said;
 use crate::desk::{Desk, JobError};
 use crate::ground::Ground;
 use crate::orders::Order;
 use crate::propose::{self, Difference, Proposal, Stored};
 use crate::recorder::Recorder;
-use crate::results::{self, Found};
 use crate::room::Room;
 use crate::submit::Sent;
 use crate::trigger::{self, Occasion, StepEnd};
@@ -51,19 +47,19 @@ impl Left<'_> {
 }
 
 /// Orders came before the command was started.
-pub(crate) fn interrupted_early(desk: &Desk, ground: &Ground) -> Result<End, JobError> {
-    Ok(match desk.orders.now() {
+pub(crate) fn interrupted_early(desk: &Desk, ground: &Ground) -> End {
+    match desk.orders.now() {
         Order::Stop => {
             let (base, tree) = (Some(ground.base.digest), Some(ground.tree.digest));
-            End::Report(AttemptOutcome::Stopped { base, tree })
+            End::report(AttemptOutcome::Stopped { base, tree })
         }
         Order::Lost => End::Silent,
         Order::Continue | Order::Park | Order::Exit => released(),
-    })
+    }
 }
 
 fn released() -> End {
-    End::Report(AttemptOutcome::Released { after: Span::from_millis(0), reason: "the worker is shutting down".into() })
+    End::report(AttemptOutcome::Released { after: Span::from_millis(0), reason: "the worker is shutting down".into() })
 }
 
 /// Judges the end of a command.
@@ -71,7 +67,7 @@ pub(crate) async fn conclude(desk: &Desk, recorder: &mut Recorder, left: Left<'_
     let order = desk.orders.now();
     match (left.ran.ending, order) {
         (_, Order::Lost) => Ok(End::Silent),
-        (_, Order::Stop) => Ok(End::Report(AttemptOutcome::Stopped {
+        (_, Order::Stop) => Ok(End::report(AttemptOutcome::Stopped {
             base: Some(left.ground.base.digest),
             tree: Some(left.tree.digest),
         })),
@@ -103,10 +99,10 @@ async fn interrupted(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, orde
 
 async fn done(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, order: Order) -> Result<End, JobError> {
     let job = &desk.job;
-    let mut said = said(desk, recorder, left).await?;
+    let mut said = statement::read(desk, recorder, left).await?;
     let spoke = !said.claims.is_empty() || !said.issues.is_empty();
     if left.is_test() {
-        record_test(desk, recorder, left).await?;
+        regression::record(desk, recorder, left).await?;
     }
     let text = format!("step `{}` ended with exit code 0", left.step.id);
     said.claims.insert(0, Claim { text, refs: vec![left.log.0.clone()], basis: Basis::SelfReported });
@@ -135,7 +131,7 @@ async fn done(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, order: Orde
 }
 
 fn step_done(left: &Left<'_>, evidence_index: checkrein_shared::digest::Digest) -> End {
-    End::Report(AttemptOutcome::StepDone {
+    End::report(AttemptOutcome::StepDone {
         step: left.step.id.clone(),
         base: left.ground.base.digest,
         tree: left.tree.digest,
@@ -164,14 +160,14 @@ async fn failed(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result
     let name = format!("{}-e{}", left.step.id, desk.job.epoch);
     let difference = Difference::between(desk, &left.ground.base, &left.tree).await;
     difference.store(recorder, &name, Timestamp::now()).await?;
-    let regressed = left.is_test() && passed_before(desk, recorder, left).await;
+    let regressed = left.is_test() && regression::passed_before(desk, recorder, left).await;
     if left.is_test() {
-        record_test(desk, recorder, left).await?;
+        regression::record(desk, recorder, left).await?;
     }
-    if regressed && let Some(end) = report_regression(desk, recorder, left, &difference, &error).await? {
+    if regressed && let Some(end) = regression::report(desk, recorder, left, &difference, &error).await? {
         return Ok(end);
     }
-    Ok(End::Report(AttemptOutcome::StepFailed {
+    Ok(End::report(AttemptOutcome::StepFailed {
         step: left.step.id.clone(),
         error,
         error_hash: failure::error_hash(&left.step.id, &how, &lines, &left.room.scratch()),
@@ -181,36 +177,22 @@ async fn failed(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result
     }))
 }
 
-/// A test that passed before fails: worth a checkpoint where the policy says so. `None` where the failure is still to be
-/// reported.
-async fn report_regression(
+/// What the checkpoint at a step's end says.
+pub(super) struct Say<'a> {
+    pub(super) occasion: Occasion,
+    pub(super) difference: &'a Difference,
+    pub(super) completes: bool,
+    pub(super) said: Said,
+    pub(super) errors: Vec<IssueRef>,
+}
+
+/// Submits the checkpoint at a step's end.
+pub(super) async fn submit(
     desk: &Desk,
     recorder: &mut Recorder,
     left: &Left<'_>,
-    difference: &Difference,
-    error: &IssueRef,
-) -> Result<Option<End>, JobError> {
-    let mut facts = policy::facts(desk, left.step, difference, 1);
-    facts.tests.regressed = 1;
-    let Some(gate) = desk.policy.fires(Trigger::TestRegressed, &facts) else { return Ok(None) };
-    let occasion = Occasion { trigger: Trigger::TestRegressed, gate };
-    let say = Say { occasion, difference, completes: false, said: Said::default(), errors: vec![error.clone()] };
-    match submit(desk, recorder, left, say).await? {
-        Sent::Accepted if !gate => Ok(None),
-        sent => Ok(Some(End::parked(&sent))),
-    }
-}
-
-/// What the checkpoint at a step's end says.
-struct Say<'a> {
-    occasion: Occasion,
-    difference: &'a Difference,
-    completes: bool,
-    said: Said,
-    errors: Vec<IssueRef>,
-}
-
-async fn submit(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, say: Say<'_>) -> Result<Sent, JobError> {
+    say: Say<'_>,
+) -> Result<Sent, JobError> {
     if say.occasion.gate {
         // What is judged next is judged against this base: say so now if it is no longer the target.
         left.ground.report_drift(desk).await?;
@@ -228,54 +210,4 @@ async fn submit(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, say: Say<
         confinement: left.ran.confinement.clone(),
     };
     propose::checkpoint(desk, recorder, proposal).await
-}
-
-/// Reads the agent's result file and checks its claims against index and tree.
-async fn said(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<Said, JobError> {
-    let now = Timestamp::now();
-    let found = results::read(&left.room.result());
-    let source = of_attempt(EvidenceKind::Result, &desk.job, &left.step.id);
-    if let Found::Result(_, bytes) | Found::Refused(Some(bytes), _) = &found {
-        recorder.add(source.clone(), "application/json", bytes, 0, now).await?;
-    }
-    let file_of = |reference: &EvidenceRef| propose::file_of(reference, &left.tree.manifest);
-    let said = {
-        let recorder: &Recorder = recorder;
-        let exists = |r: &EvidenceRef| match r.kind() {
-            EvidenceKind::File => file_of(r).is_some(),
-            _ => recorder.get(r).is_some(),
-        };
-        let redact = |text: &str| recorder.redact(text);
-        let grounds = Grounds { log: &left.log.0, exists: &exists, redact: &redact, epoch: desk.job.epoch };
-        match found {
-            Found::Nothing => Said::default(),
-            Found::Result(file, _) => claims::judge(&file, &source, &grounds),
-            Found::Refused(bytes, why) => claims::refused(&why, bytes.as_ref().map(|_| &source), &grounds),
-        }
-    };
-    for reference in said.claims.iter().flat_map(|claim| &claim.refs) {
-        if let Some((digest, size)) = file_of(reference) {
-            recorder.add_stored(reference.clone(), "application/octet-stream", digest, size, now);
-        }
-    }
-    Ok(said)
-}
-
-async fn record_test(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<(), JobError> {
-    let StepAction::Run(command) = &left.step.action else { return Ok(()) };
-    let run = step::test_run(command, left.tree.digest, left.ran, left.log.0.clone());
-    let reference = of_attempt(EvidenceKind::Test, &desk.job, &left.step.id);
-    recorder.add_record(reference, "application/json", &run, Timestamp::now()).await?;
-    Ok(())
-}
-
-/// Whether the newest earlier run of this step passed.
-async fn passed_before(desk: &Desk, recorder: &Recorder, left: &Left<'_>) -> bool {
-    let runs = recorder.known().iter().filter(|(reference, evidence)| {
-        reference.kind() == EvidenceKind::Test && evidence.step.as_ref() == Some(&left.step.id)
-    });
-    let Some((_, newest)) = runs.max_by_key(|(_, evidence)| evidence.created_at) else { return false };
-    let bytes = desk.services.blobs.get(newest.digest, 1 << 20).await;
-    let run = bytes.ok().and_then(|bytes| json::parse_as::<TestRun>("test run", &bytes).ok());
-    run.is_some_and(|run| run.passed())
 }

@@ -110,6 +110,25 @@ where
     run_in(directory, command(directory), arguments).await
 }
 
+/// As [`run`], with some variables more.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) async fn run_with<I, S>(
+    directory: &Path,
+    variables: &[(&str, &OsStr)],
+    arguments: I,
+) -> Result<Vec<u8>, Error>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
+    let mut command = command(directory);
+    command.envs(variables.iter().copied());
+    run_in(directory, command, arguments).await
+}
+
 async fn run_in<I, S>(directory: &Path, mut command: Command, arguments: I) -> Result<Vec<u8>, Error>
 where
     I: IntoIterator<Item = S>,

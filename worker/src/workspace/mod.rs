@@ -6,7 +6,7 @@
 //! applied is the orchestrator's decision.
 
 mod beneath;
-mod git;
+pub(crate) mod git;
 
 pub mod guard;
 pub mod rules;

@@ -13,6 +13,8 @@ tests![
     an_apply_that_was_cut_off_goes_on_with_a_higher_epoch,
     an_apply_that_was_done_already_is_reported_again,
     an_orchestrator_that_is_away_is_asked_again,
+    a_secret_file_is_applied_from_where_it_was_kept,
+    an_applied_change_is_one_commit_without_anybodys_unfinished_work,
 ];
 
 const FILES: &[(&str, &str)] = &[("a.txt", "a\n"), ("b.txt", "b\n"), ("gone.txt", "gone\n")];
@@ -27,7 +29,10 @@ async fn proposed(bench: &Bench) -> (Job, Link) {
 }
 
 fn is_applied(bench: &Bench) {
-    assert_eq!((bench.read("a.txt"), bench.read("b.txt"), bench.read("d/new.txt")), ("A\n".into(), "B\n".into(), "n\n".into()));
+    assert_eq!(
+        (bench.read("a.txt"), bench.read("b.txt"), bench.read("d/new.txt")),
+        ("A\n".into(), "B\n".into(), "n\n".into())
+    );
     assert!(!bench.project.join("gone.txt").exists());
     assert_eq!(bench.files().len(), 3, "nothing else is left behind: {:?}", bench.files());
 }
@@ -126,4 +131,75 @@ async fn an_orchestrator_that_is_away_is_asked_again() {
     let outcome = bench.outcome(&job).await;
     worker.stop().await;
     assert!(matches!(outcome, AttemptOutcome::Applied { .. }), "{outcome:?}");
+}
+
+async fn a_secret_file_is_applied_from_where_it_was_kept() {
+    let bench = Bench::new(&[("a.txt", "a\n"), (".env", "KEY=old-value\n")]).await;
+    let steps = vec![
+        sh("one", &[], "echo KEY=new-value-1 > .env"),
+        sh("two", &["one"], "cat .env > /dev/null && echo MORE=new-value-2 >> .env"),
+    ];
+    let spec = task_of(text_of(&bench.project), None, &[], steps);
+    let worker = bench.worker(WorkerOptions::default());
+    let mut job = bench.task(&spec).await;
+    let outcome = bench.outcome(&job).await;
+    let AttemptOutcome::StepDone { base, tree, evidence_index, .. } = outcome else { panic!("{outcome:?}") };
+    (job.base, job.tree, job.evidence_index) = (Some(base), Some(tree), Some(evidence_index));
+    job.completed = vec!["one".parse().unwrap()];
+    let kind = JobKind::Step { step: "two".parse().unwrap(), conversation: Default::default() };
+    let second = Job { epoch: 2, job_id: job.task_id.job(2), kind, ..job };
+    let link = bench.gate(&second).await;
+    let all = bench.evidence(Some(link.checkpoint.evidence.index)).await;
+    assert!(
+        all.iter().all(|(_, bytes)| !String::from_utf8_lossy(bytes).contains("new-value")),
+        "it is kept nowhere else"
+    );
+    let outcome = bench.outcome(&bench.apply_job(&second, &link)).await;
+    worker.stop().await;
+    assert!(matches!(outcome, AttemptOutcome::Applied { .. }), "{outcome:?}");
+    assert_eq!(bench.read(".env"), "KEY=new-value-1\nMORE=new-value-2\n");
+}
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
+    let output =
+        std::process::Command::new("git").current_dir(&bench.project).args(identity).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+async fn an_applied_change_is_one_commit_without_anybodys_unfinished_work() {
+    let mut bench = Bench::new(FILES).await;
+    git(&bench, &["init", "-q", "-b", "main"]);
+    git(&bench, &["add", "."]);
+    git(&bench, &["commit", "-q", "-m", "first"]);
+    // A hook that would do harm, and work that its author has not committed.
+    bench.write(".git/hooks/reference-transaction", "#!/bin/sh\ntouch \"$GIT_DIR/../hooked\"\n");
+    git(&bench, &["update-index", "--refresh"]);
+    std::fs::set_permissions(
+        bench.project.join(".git/hooks/reference-transaction"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    bench.write("b.txt", "b, and something unfinished\n");
+    bench.policy.workspace.commit = true;
+    let worker = bench.worker(WorkerOptions::default());
+    let (job, link) = proposed(&bench).await;
+    let first = bench.outcome(&job).await;
+    let second = bench.outcome(&bench.next(&job, job.kind.clone())).await;
+    worker.stop().await;
+    let AttemptOutcome::Applied { commit: Some(commit), .. } = &first else { panic!("{first:?}") };
+    assert_eq!(first, second, "the commit is made once");
+    assert_eq!(git(&bench, &["rev-list", "--count", "main"]).trim(), "2");
+    assert_eq!(git(&bench, &["rev-parse", "main"]).trim(), commit);
+    let named = git(&bench, &["show", "--no-renames", "--name-status", "--format=", "main"]);
+    assert_eq!(named, "M\ta.txt\nA\td/new.txt\nD\tgone.txt\n");
+    let message = git(&bench, &["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains(&format!("Checkrein-Checkpoint: {}", link.checkpoint.integrity.checkpoint_hash)),
+        "{message}"
+    );
+    assert_eq!(git(&bench, &["status", "--porcelain"]), " M b.txt\n", "only the unfinished work is left to commit");
+    assert_eq!(bench.read("b.txt"), "B\n");
+    assert!(!bench.project.join("hooked").exists());
 }

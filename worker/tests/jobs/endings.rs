@@ -31,7 +31,8 @@ async fn failed(bench: &Bench, job: &checkrein_shared::records::Job) -> Failed {
 
 async fn a_failed_step_reports_a_stable_hash_and_keeps_its_tree() {
     let bench = Bench::new(&[("a.txt", "a\n")]).await;
-    let script = r#"echo half > half.txt; echo "started at $(date +%s%N) in $PWD"; echo "no such thing: $$" >&2; exit 7"#;
+    let script =
+        r#"echo half > half.txt; echo "started at $(date +%s%N) in $PWD"; echo "no such thing: $$" >&2; exit 7"#;
     let spec = task_of(text_of(&bench.project), None, &[], vec![sh("fix", &[], script)]);
     let worker = bench.worker(WorkerOptions::default());
     let job = bench.task(&spec).await;

@@ -23,7 +23,10 @@ verifiers: {unit: {run: "echo checked; echo mess > a.txt; exit 3", timeout: 20s}
     let kind = JobKind::Evidence { step: "change".parse().unwrap() };
     let second = bench.gate(&bench.next(&job, kind)).await;
     worker.stop().await;
-    assert_eq!(second.checkpoint.workspace.tree, first.checkpoint.workspace.tree, "checks do not change what is judged");
+    assert_eq!(
+        second.checkpoint.workspace.tree, first.checkpoint.workspace.tree,
+        "checks do not change what is judged"
+    );
     assert_eq!(second.checkpoint.trigger, first.checkpoint.trigger);
     let runs: Vec<&str> = second.checkpoint.evidence.test_run_ids.iter().map(|r| r.as_str()).collect();
     assert_eq!(runs, ["test:change-e2", "test:unit-e2"]);

@@ -1,6 +1,8 @@
 //! Real jobs on a real worker, with stores, bus and commands as they are; only the orchestrator is a small one that keeps
 //! its promises. This binary is also the supervisor of its commands, so it has its own `main`.
 
+#![expect(clippy::unwrap_used, reason = "the tests are called by a main of our own, so the linter does not see tests")]
+
 mod applying;
 mod drifting;
 mod endings;

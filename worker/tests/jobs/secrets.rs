@@ -41,7 +41,7 @@ async fn a_secret_that_an_agent_prints_and_writes_is_in_no_record_and_no_evidenc
     assert!(log.starts_with("key is [redacted:value.API_KEY]\n"), "{log}");
     let touched = bench.touched(&link.checkpoint.changesets.proposed).await;
     assert_eq!(touched, [".env", "leaked.txt"], "both are seen; of `.env` only that it is there");
-    let mut holders = 0;
+    let mut holders = Vec::new();
     let mut open = vec![bench.dir.path().join("data")];
     while let Some(folder) = open.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -49,11 +49,14 @@ async fn a_secret_that_an_agent_prints_and_writes_is_in_no_record_and_no_evidenc
             if path.is_dir() {
                 open.push(path);
             } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(SECRET) {
-                holders += 1;
+                holders.push(path.strip_prefix(bench.dir.path().join("data")).unwrap().to_owned());
             }
         }
     }
-    assert_eq!(holders, 1, "only the raw tree blob of `leaked.txt` holds it");
+    holders.sort();
+    // The raw tree blob of `leaked.txt`, and the file that only its worker keeps until it is applied.
+    assert_eq!(holders.len(), 2, "{holders:?}");
+    assert!(holders[0].starts_with("blobs") && holders[1].starts_with("cache-one/kept"), "{holders:?}");
 }
 
 async fn commands_see_nothing_of_the_workers_environment() {
@@ -67,10 +70,8 @@ async fn commands_see_nothing_of_the_workers_environment() {
     let mut job = bench.task(&spec).await;
     let mut logs = Vec::new();
     for step in ["ask", "run"] {
-        job.kind = checkrein_shared::records::JobKind::Step {
-            step: step.parse().unwrap(),
-            conversation: Default::default(),
-        };
+        job.kind =
+            checkrein_shared::records::JobKind::Step { step: step.parse().unwrap(), conversation: Default::default() };
         let AttemptOutcome::StepFailed { evidence_index, .. } = bench.outcome(&job).await else { panic!("it fails") };
         logs.push(bench.text(evidence_index.unwrap(), &format!("log:{step}-e{}", job.epoch)).await);
         job = bench.next(&job, job.kind.clone());

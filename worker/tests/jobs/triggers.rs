@@ -88,7 +88,8 @@ async fn an_ended_part_of_the_plan_makes_one_where_the_policy_says_so() {
 
 async fn a_test_that_passed_and_fails_makes_one() {
     let bench = Bench::new(&[("a.txt", "a\n")]).await;
-    let steps = vec![sh("test", &[], "grep -q a a.txt"), sh("break", &[], "echo b > a.txt"), sh("end", &["break"], "true")];
+    let steps =
+        vec![sh("test", &[], "grep -q a a.txt"), sh("break", &[], "echo b > a.txt"), sh("end", &["break"], "true")];
     let worker = bench.worker(WorkerOptions::default());
     let job = start(&bench, None, steps).await;
     let mut second = after(&bench, &job, &bench.outcome(&job).await, "break");

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 /// Where the scripts lie: outside of every scratch and readable by all commands.
-pub struct Agents(PathBuf);
+pub(crate) struct Agents(PathBuf);
 
 impl Agents {
-    pub fn new(directory: &Path) -> Self {
+    pub(crate) fn new(directory: &Path) -> Self {
         std::fs::create_dir_all(directory).unwrap();
         Self(directory.to_owned())
     }
 
     /// Writes a script and returns the command that runs it.
-    pub fn script(&self, name: &str, text: &str) -> Vec<String> {
+    pub(crate) fn script(&self, name: &str, text: &str) -> Vec<String> {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         vec!["sh".into(), path.to_str().unwrap().into()]

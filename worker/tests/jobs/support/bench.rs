@@ -27,21 +27,21 @@ use super::coordinator::{Judge, Link, State};
 /// Longer than any test needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub struct Bench {
-    pub dir: TempDir,
-    pub project: PathBuf,
-    pub blobs: Arc<FsBlobs>,
-    pub bus: EmbeddedBus,
-    pub judge: Arc<Judge>,
-    pub agents: Agents,
-    pub policy: ResolvedPolicy,
+pub(crate) struct Bench {
+    pub(crate) dir: TempDir,
+    pub(crate) project: PathBuf,
+    pub(crate) blobs: Arc<FsBlobs>,
+    pub(crate) bus: EmbeddedBus,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) agents: Agents,
+    pub(crate) policy: ResolvedPolicy,
 }
 
-pub struct WorkerOptions {
-    pub name: &'static str,
-    pub environment: Vec<(&'static str, &'static str)>,
-    pub park_grace: Duration,
-    pub slots: usize,
+pub(crate) struct WorkerOptions {
+    pub(crate) name: &'static str,
+    pub(crate) environment: Vec<(&'static str, &'static str)>,
+    pub(crate) park_grace: Duration,
+    pub(crate) slots: usize,
 }
 
 impl Default for WorkerOptions {
@@ -50,20 +50,20 @@ impl Default for WorkerOptions {
     }
 }
 
-pub struct RunningWorker {
-    pub shutdown: CancellationToken,
+pub(crate) struct RunningWorker {
+    pub(crate) shutdown: CancellationToken,
     task: JoinHandle<Result<(), checkrein_worker::Error>>,
 }
 
 impl RunningWorker {
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         tokio::time::timeout(PATIENCE, self.task).await.expect("the worker ends").unwrap().unwrap();
     }
 }
 
 impl Bench {
-    pub async fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) async fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let project = dir.path().canonicalize().unwrap().join("project");
         std::fs::create_dir(&project).unwrap();
@@ -81,18 +81,18 @@ impl Bench {
         bench
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.project.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.project.join(path)).unwrap()
     }
 
     /// Everything in the project, for comparing.
-    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut found = Vec::new();
         let mut open = vec![self.project.clone()];
         while let Some(folder) = open.pop() {
@@ -106,7 +106,7 @@ impl Bench {
     }
 
     /// A worker with a cache folder of its own.
-    pub fn worker(&self, options: WorkerOptions) -> RunningWorker {
+    pub(crate) fn worker(&self, options: WorkerOptions) -> RunningWorker {
         let instance = format!("worker-{}", options.name).parse().unwrap();
         let cache = self.dir.path().join("data").join(format!("cache-{}", options.name));
         let program = std::env::current_exe().unwrap();
@@ -126,7 +126,7 @@ impl Bench {
     }
 
     /// A task whose agent is a script, as the first job of its life.
-    pub async fn task(&self, spec: &TaskSpec) -> Job {
+    pub(crate) async fn task(&self, spec: &TaskSpec) -> Job {
         let spec_blob = self.blobs.put(&json::canonical(spec).unwrap()).await.unwrap();
         let policy = self.blobs.put(&self.policy.to_bytes()).await.unwrap();
         let task_id = super::tasks::task_id(1);
@@ -156,10 +156,9 @@ impl Bench {
     }
 
     /// Dispatches a job without waiting for it.
-    pub async fn dispatch(&self, job: &Job) {
+    pub(crate) async fn dispatch(&self, job: &Job) {
         self.judge.state().jobs.insert(job.task_id.clone(), job.clone());
-        let message =
-            JobMessage { job_id: job.job_id.clone(), task_id: job.task_id.clone(), epoch: job.epoch };
+        let message = JobMessage { job_id: job.job_id.clone(), task_id: job.task_id.clone(), epoch: job.epoch };
         let id = format!("m-{}", job.job_id).parse().unwrap();
         let queue = Queue::Jobs("default".parse().unwrap());
         let message = Message::new(id, "job", job.task_id.clone(), job.epoch, queue, &message).unwrap();
@@ -167,7 +166,7 @@ impl Bench {
     }
 
     /// Waits until the state is as wanted, and takes something out of it.
-    pub async fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+    pub(crate) async fn wait<T>(&self, what: &str, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         let found = async {
             loop {
                 let changed = self.judge.changed.notified();
@@ -182,7 +181,7 @@ impl Bench {
     }
 
     /// Dispatches a job and waits for its gating checkpoint.
-    pub async fn gate(&self, job: &Job) -> Link {
+    pub(crate) async fn gate(&self, job: &Job) -> Link {
         let before = self.judge.state().chain.len();
         self.dispatch(job).await;
         self.wait("a gating checkpoint", |state| {
@@ -193,19 +192,19 @@ impl Bench {
     }
 
     /// Dispatches a job and waits for its report.
-    pub async fn outcome(&self, job: &Job) -> AttemptOutcome {
+    pub(crate) async fn outcome(&self, job: &Job) -> AttemptOutcome {
         self.dispatch(job).await;
         self.report(job).await.outcome
     }
 
     /// Waits for a job's report.
-    pub async fn report(&self, job: &Job) -> Attempt {
+    pub(crate) async fn report(&self, job: &Job) -> Attempt {
         let of_job = |attempt: &&Attempt| attempt.epoch == job.epoch && attempt.task_id == job.task_id;
         self.wait("a report", |state| state.attempts.iter().find(of_job).cloned()).await
     }
 
     /// The job that follows, standing where the state of the task stands.
-    pub fn next(&self, job: &Job, kind: JobKind) -> Job {
+    pub(crate) fn next(&self, job: &Job, kind: JobKind) -> Job {
         let state = self.judge.state();
         let mut next = state.jobs.get(&job.task_id).unwrap_or(job).clone();
         next.epoch += 1;
@@ -221,7 +220,7 @@ impl Bench {
     }
 
     /// The job that applies what a checkpoint proposes, with a grant for it.
-    pub fn apply_job(&self, job: &Job, link: &Link) -> Job {
+    pub(crate) fn apply_job(&self, job: &Job, link: &Link) -> Job {
         let changeset = link.checkpoint.changesets.proposed.clone();
         let grant = job.task_id.grant(1);
         let bound = super::coordinator::Grant {
@@ -235,7 +234,7 @@ impl Bench {
     }
 
     /// Every entry of an index and its predecessors, with the stored bytes.
-    pub async fn evidence(&self, mut index: Option<Digest>) -> Vec<(EvidenceRef, Vec<u8>)> {
+    pub(crate) async fn evidence(&self, mut index: Option<Digest>) -> Vec<(EvidenceRef, Vec<u8>)> {
         let mut found = Vec::new();
         while let Some(digest) = index {
             let bytes = self.blobs.get(digest, 1 << 24).await.unwrap();
@@ -249,7 +248,7 @@ impl Bench {
     }
 
     /// The text of one artifact.
-    pub async fn text(&self, index: Digest, reference: &str) -> String {
+    pub(crate) async fn text(&self, index: Digest, reference: &str) -> String {
         let all = self.evidence(Some(index)).await;
         let names: Vec<&str> = all.iter().map(|(r, _)| r.as_str()).collect();
         let found = all.iter().find(|(r, _)| r.as_str() == reference);
@@ -258,13 +257,13 @@ impl Bench {
     }
 
     /// What a changeset touches.
-    pub async fn touched(&self, changeset: &ChangesetRef) -> Vec<String> {
+    pub(crate) async fn touched(&self, changeset: &ChangesetRef) -> Vec<String> {
         let bytes = self.blobs.get(changeset.hash, 1 << 24).await.unwrap();
         Changeset::parse(&bytes).unwrap().touched().into_iter().map(ToString::to_string).collect()
     }
 
     /// How many attempts and checkpoints there are.
-    pub fn counts(&self, task: &TaskId) -> (usize, usize) {
+    pub(crate) fn counts(&self, task: &TaskId) -> (usize, usize) {
         let state = self.judge.state();
         let attempts = state.attempts.iter().filter(|a| &a.task_id == task).count();
         (state.chain.iter().filter(|l| &l.checkpoint.task_id == task).count(), attempts)
@@ -272,7 +271,7 @@ impl Bench {
 }
 
 /// Whether some process has this in its command line.
-pub fn is_running(marker: &str) -> bool {
+pub(crate) fn is_running(marker: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes
         .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
@@ -280,6 +279,6 @@ pub fn is_running(marker: &str) -> bool {
 }
 
 /// The path of a project as a task names it.
-pub fn text_of(path: &Path) -> &str {
+pub(crate) fn text_of(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, EmbeddedBus, Queue};
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest, Watched,
+    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
+    Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, GrantId, InstanceId, TaskId};
@@ -21,59 +22,58 @@ use tokio::sync::Notify;
 
 /// What a grant is bound to.
 #[derive(Debug, Clone)]
-pub struct Grant {
-    pub base: Digest,
-    pub changeset: Digest,
-    pub redeemed: bool,
-    pub void: bool,
+pub(crate) struct Grant {
+    pub(crate) base: Digest,
+    pub(crate) changeset: Digest,
+    pub(crate) redeemed: bool,
+    pub(crate) void: bool,
 }
 
 /// One checkpoint of the chain.
 #[derive(Debug, Clone)]
-pub struct Link {
-    pub checkpoint: Checkpoint,
-    pub record: Digest,
-    pub completes: Option<String>,
+pub(crate) struct Link {
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) completes: Option<String>,
 }
 
 #[derive(Debug, Default)]
-pub struct State {
-    pub jobs: BTreeMap<TaskId, Job>,
+pub(crate) struct State {
+    pub(crate) jobs: BTreeMap<TaskId, Job>,
     /// Tasks whose current job is leased.
-    pub leased: BTreeMap<TaskId, u64>,
-    pub chain: Vec<Link>,
-    pub refused: Vec<String>,
-    pub attempts: Vec<Attempt>,
-    pub grants: BTreeMap<GrantId, Grant>,
-    pub redeems: Vec<RedeemRequest>,
-    pub drift: Vec<DriftReport>,
-    pub watched: Vec<Watched>,
-    pub directive: Option<Directive>,
-    pub heartbeats: u32,
-    pub unavailable: u32,
-    pub refuse_checkpoints: bool,
-    pub before_redeem: Option<fn(&std::path::Path)>,
+    pub(crate) leased: BTreeMap<TaskId, u64>,
+    pub(crate) chain: Vec<Link>,
+    pub(crate) refused: Vec<String>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) grants: BTreeMap<GrantId, Grant>,
+    pub(crate) redeems: Vec<RedeemRequest>,
+    pub(crate) drift: Vec<DriftReport>,
+    pub(crate) watched: Vec<Watched>,
+    pub(crate) directive: Option<Directive>,
+    pub(crate) heartbeats: u32,
+    pub(crate) unavailable: u32,
+    pub(crate) refuse_checkpoints: bool,
+    pub(crate) before_redeem: Option<fn(&std::path::Path)>,
 }
 
-pub struct Judge {
+pub(crate) struct Judge {
     state: Mutex<State>,
-    pub changed: Notify,
-    pub lease: Span,
-    pub project: std::path::PathBuf,
+    pub(crate) changed: Notify,
+    pub(crate) lease: Span,
+    pub(crate) project: std::path::PathBuf,
 }
 
 impl Judge {
-    pub fn new(project: std::path::PathBuf) -> Arc<Self> {
+    pub(crate) fn new(project: std::path::PathBuf) -> Arc<Self> {
         let lease = Span::from_millis(600);
         Arc::new(Self { state: Mutex::default(), changed: Notify::new(), lease, project })
     }
 
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
 
     /// Takes what workers send, as the orchestrator does: checks it, journals it, acknowledges it.
-    pub async fn take_reports(self: Arc<Self>, bus: EmbeddedBus, blobs: Arc<dyn Blobs>) {
+    pub(crate) async fn take_reports(self: Arc<Self>, bus: EmbeddedBus, blobs: Arc<dyn Blobs>) {
         let mut inbox = bus.consume(&Queue::InWorker, 8).await.unwrap();
         while let Some(delivery) = inbox.next().await {
             match delivery.message.kind.as_str() {
@@ -122,7 +122,7 @@ impl Judge {
             state.leased.remove(&message.task_id);
         }
         let completes = message.completes.map(String::from);
-        state.chain.push(Link { checkpoint, record: message.record, completes });
+        state.chain.push(Link { checkpoint, completes });
     }
 }
 

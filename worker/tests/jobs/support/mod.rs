@@ -5,15 +5,15 @@ mod bench;
 mod coordinator;
 mod tasks;
 
-pub use bench::{Bench, WorkerOptions, is_running, text_of};
-pub use coordinator::Link;
-pub use tasks::{prompt, sh, task_id, task_of};
+pub(crate) use bench::{Bench, WorkerOptions, is_running, text_of};
+pub(crate) use coordinator::Link;
+pub(crate) use tasks::{prompt, sh, task_id, task_of};
 
 /// One test: a name that is a sentence, and what it does.
-pub type Test = (&'static str, fn());
+pub(crate) type Test = (&'static str, fn());
 
 /// Runs an asynchronous test on threads of its own.
-pub fn block_on<F: Future<Output = ()>>(test: F) {
+pub(crate) fn block_on<F: Future<Output = ()>>(test: F) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(test);
 }
@@ -22,7 +22,7 @@ pub fn block_on<F: Future<Output = ()>>(test: F) {
 #[macro_export]
 macro_rules! tests {
     ($($name:ident),* $(,)?) => {
-        pub fn tests() -> Vec<$crate::support::Test> {
+        pub(crate) fn tests() -> Vec<$crate::support::Test> {
             vec![$((stringify!($name), || $crate::support::block_on($name()))),*]
         }
     };

@@ -17,20 +17,20 @@ fn step(id: &str, needs: &[&str], action: StepAction) -> Step {
     }
 }
 
-pub fn prompt(id: &str, needs: &[&str], text: &str) -> Step {
+pub(crate) fn prompt(id: &str, needs: &[&str], text: &str) -> Step {
     step(id, needs, StepAction::Prompt(text.into()))
 }
 
-pub fn run(id: &str, needs: &[&str], argv: &[&str]) -> Step {
+pub(crate) fn run(id: &str, needs: &[&str], argv: &[&str]) -> Step {
     step(id, needs, StepAction::Run(argv.iter().map(ToString::to_string).collect()))
 }
 
-pub fn sh(id: &str, needs: &[&str], script: &str) -> Step {
+pub(crate) fn sh(id: &str, needs: &[&str], script: &str) -> Step {
     run(id, needs, &["sh", "-c", script])
 }
 
 /// A task in a directory, with an agent where there is a command.
-pub fn task_of(project: &str, agent: Option<&[&str]>, env: &[&str], steps: Vec<Step>) -> TaskSpec {
+pub(crate) fn task_of(project: &str, agent: Option<&[&str]>, env: &[&str], steps: Vec<Step>) -> TaskSpec {
     TaskSpec {
         format: 1,
         name: "a-task".into(),
@@ -49,6 +49,6 @@ pub fn task_of(project: &str, agent: Option<&[&str]>, env: &[&str], steps: Vec<S
     }
 }
 
-pub fn task_id(number: u8) -> TaskId {
+pub(crate) fn task_id(number: u8) -> TaskId {
     TaskId::from_random([number; 5])
 }
