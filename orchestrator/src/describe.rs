@@ -139,7 +139,7 @@ fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
             Basis::SelfReported => "self-reported",
             Basis::Verified => "verified",
         };
-        format!("the agent claims: \"{}\" ({word})", claim.text)
+        format!("claimed: \"{}\" ({word})", claim.text)
     };
     let issue = |i: &IssueRef| format!("open: {}", i.text);
     let claims: Vec<_> = checkpoint.summary.completed.iter().take(5).map(basis).collect();
