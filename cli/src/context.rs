@@ -39,6 +39,21 @@ impl Context {
         Self { data, ..self }
     }
 
+    /// The same for a demo: nobody is asked anything.
+    pub(crate) fn for_demo(self) -> Self {
+        Self { out: self.out.asking_nothing(), ..self }
+    }
+
+    /// How this program is called on a command line.
+    pub(crate) fn program(&self) -> String {
+        let running = std::env::current_exe().ok();
+        let found = crate::agents::find_program("checkrein").and_then(|path| path.canonicalize().ok());
+        match running {
+            Some(running) if found.as_ref() != Some(&running) => quoted(&running.display().to_string()),
+            _ => "checkrein".to_owned(),
+        }
+    }
+
     /// ` --data DIR` for commands that are shown to people, where they would otherwise look elsewhere.
     pub(crate) fn data_option(&self) -> String {
         match data_folder(None) {

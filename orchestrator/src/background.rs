@@ -3,6 +3,7 @@
 //! Each loop only finds out that something is due and hands it to the engine
 //! or the bus; each survives errors by trying again later.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,7 +161,9 @@ pub(crate) async fn recover(engine: &Engine, leases: &Leases, all_died: bool) ->
             leases.arm(&task, epoch);
         }
     }
-    for (task, epoch) in waiting.into_iter().filter(|_| all_died) {
+    let unsent: BTreeSet<TaskId> =
+        engine.store().pending_messages(BATCH).await?.into_iter().map(|row| row.task).collect();
+    for (task, epoch) in waiting.into_iter().filter(|(task, _)| all_died && !unsent.contains(task)) {
         engine.handle(&task, EventKind::DispatchTimedOut { epoch }, None).await?;
     }
     Ok(())

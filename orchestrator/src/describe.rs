@@ -4,7 +4,11 @@
 //! decides nothing, and nothing is read back from these texts.
 
 use checkrein_shared::api::{EventView, TaskState, Tone};
-use checkrein_shared::records::{Attempt, AttemptOutcome, Checkpoint, Judgement, Mismatch, Verdict};
+use checkrein_shared::digest::Digest;
+use checkrein_shared::records::{
+    Attempt, AttemptOutcome, Basis, Checkpoint, Claim, Finding, FindingStatus, IssueRef, JobKind, Judgement, Mismatch,
+    Verdict, VerifierOutcome,
+};
 
 use crate::lifecycle::{EventKind, Outcome, State, Task};
 
@@ -74,12 +78,15 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::LeaseExpired { epoch } => {
             Line::new(Tone::Bad, format!("attempt {epoch} was lost: its worker is gone"))
         }
+        EventKind::MessageDied { message, reason, .. } => {
+            Line::new(Tone::Bad, format!("a message of kind `{message}` could not be handled by anybody: {reason}"))
+        }
         EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
         EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
         EventKind::VerdictPublished { verdict, .. } => verdict_published(verdict, task),
         EventKind::ReviewTimedOut { round } => Line::new(Tone::Bad, format!("review round {round} took too long")),
-        EventKind::TargetDrifted { paths, .. } => drifted(paths, task),
+        EventKind::TargetDrifted { base, target, paths } => drifted(*base, *target, paths, task),
         EventKind::Amended { by, .. } => Line::new(Tone::Info, format!("{by} amended the task")).with(stale(task)),
         EventKind::Approved { by, note, .. } => Line::new(Tone::Good, format!("{by} approved")).with(note.clone()),
         EventKind::Rejected { by, reason, .. } => Line::new(Tone::Bad, format!("{by} rejected: {reason}")),
@@ -112,10 +119,10 @@ fn line(event: &EventKind, task: &Task) -> Line {
 fn lease_taken(worker: &str, task: &Task) -> Line {
     let what = match &task.state {
         State::Running { job, .. } => match job {
-            checkrein_shared::records::JobKind::Step { step, .. } => format!("step `{step}`"),
-            checkrein_shared::records::JobKind::Apply { changeset, .. } => format!("applying {}", changeset.id),
-            checkrein_shared::records::JobKind::Rebase => "putting the change on top of the target as it is now".into(),
-            checkrein_shared::records::JobKind::Evidence { step } => format!("gathering evidence for step `{step}`"),
+            JobKind::Step { step, .. } => format!("step `{step}`"),
+            JobKind::Apply { changeset, .. } => format!("applying {}", changeset.id),
+            JobKind::Rebase => "putting the change on top of the target as it is now".into(),
+            JobKind::Evidence { step } => format!("gathering evidence for step `{step}`"),
         },
         _ => "a job".into(),
     };
@@ -125,16 +132,16 @@ fn lease_taken(worker: &str, task: &Task) -> Line {
 fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
     let gate = if checkpoint.gate { ", waits for a decision" } else { "" };
     let text = format!("checkpoint {} ({}){gate}", checkpoint.checkpoint_id, checkpoint.trigger.as_str());
-    let basis = |claim: &checkrein_shared::records::Claim| {
+    let basis = |claim: &Claim| {
         let word = match claim.basis {
-            checkrein_shared::records::Basis::Absent => "no evidence",
-            checkrein_shared::records::Basis::Inferred => "inferred",
-            checkrein_shared::records::Basis::SelfReported => "self-reported",
-            checkrein_shared::records::Basis::Verified => "verified",
+            Basis::Absent => "no evidence",
+            Basis::Inferred => "inferred",
+            Basis::SelfReported => "self-reported",
+            Basis::Verified => "verified",
         };
-        format!("the agent claims: \"{}\" ({word})", claim.text)
+        format!("claimed: \"{}\" ({word})", claim.text)
     };
-    let issue = |i: &checkrein_shared::records::IssueRef| format!("open: {}", i.text);
+    let issue = |i: &IssueRef| format!("open: {}", i.text);
     let claims: Vec<_> = checkpoint.summary.completed.iter().take(5).map(basis).collect();
     Line::new(Tone::Info, text).with(claims).with(checkpoint.open_errors.iter().take(5).map(issue))
 }
@@ -170,8 +177,12 @@ fn verdict_published(verdict: &Verdict, task: &Task) -> Line {
         Judgement::Rejected => (Tone::Bad, "rejected"),
         Judgement::Inconclusive => (Tone::Bad, "could not tell"),
     };
-    let finding = |f: &checkrein_shared::records::Finding| format!("{} {}: {}", f.severity.as_str(), f.check, f.claim);
-    let verifier = |v: &checkrein_shared::records::VerifierOutcome| {
+    let stale = review.map_or(&[][..], |v| &v.stale);
+    if !stale.is_empty() {
+        let text = format!("review `{name}` of {}: {word}, but stale, so it counts for nothing", verdict.checkpoint_id);
+        return Line::new(Tone::Bad, text).with(stale.iter().take(5).map(change));
+    }
+    let verifier = |v: &VerifierOutcome| {
         let outcome = if v.ok { "passed" } else { "failed" };
         format!("verifier `{}` {outcome}, run by the reviewer", v.name)
     };
@@ -181,8 +192,24 @@ fn verdict_published(verdict: &Verdict, task: &Task) -> Line {
         .with(verdict.missing_evidence.iter().take(10).map(|m| format!("missing evidence: {m}")))
 }
 
-fn drifted(paths: &[String], task: &Task) -> Line {
-    Line::new(Tone::Bad, "the target changed while this was going on").with(named(paths)).with(stale(task))
+fn finding(finding: &Finding) -> String {
+    match finding.status {
+        FindingStatus::Fixed => format!("fixed: {}", finding.claim),
+        FindingStatus::New | FindingStatus::Open => {
+            format!("{} ({}): {}", finding.check, finding.severity.as_str(), finding.claim)
+        }
+        FindingStatus::Regressed => {
+            format!("{} ({}), back again: {}", finding.check, finding.severity.as_str(), finding.claim)
+        }
+    }
+}
+
+fn drifted(base: Digest, target: Digest, paths: &[String], task: &Task) -> Line {
+    let moved = format!("base: {} -> {}: what was judged on the old one is stale", base.short(), target.short());
+    Line::new(Tone::Bad, "the target changed while this was going on")
+        .with(named(paths))
+        .with([moved])
+        .with(stale(task))
 }
 
 fn named(paths: &[String]) -> Vec<String> {
@@ -200,8 +227,11 @@ fn stale(task: &Task) -> Vec<String> {
 }
 
 fn changes(fields: &[Mismatch]) -> String {
-    let one = |m: &Mismatch| format!("{}: {} -> {}", m.field, shortened(&m.old), shortened(&m.new));
-    fields.iter().take(5).map(one).collect::<Vec<_>>().join(", ")
+    fields.iter().take(5).map(change).collect::<Vec<_>>().join(", ")
+}
+
+fn change(field: &Mismatch) -> String {
+    format!("{}: {} -> {}", field.field, shortened(&field.old), shortened(&field.new))
 }
 
 /// A digest's first twelve digits; other values whole.
@@ -222,7 +252,7 @@ fn rulings(version: u64, task: &Task) -> Vec<String> {
 /// Where the task stands, where that is news.
 fn consequence(event: &EventKind, task: &Task) -> Option<String> {
     match &task.state {
-        State::Queued { job: checkrein_shared::records::JobKind::Apply { grant, .. } }
+        State::Queued { job: JobKind::Apply { grant, .. } }
             if !matches!(event, EventKind::LeaseExpired { .. } | EventKind::DispatchTimedOut { .. }) =>
         {
             Some(format!("grant {grant} issued for exactly this change"))

@@ -165,7 +165,8 @@ impl Engine {
             let (task, version) = self.task(id).await?;
             let inputs = self.loader.inputs(&task, &kind).await?;
             let event = Event { at: Timestamp::now().max(task.updated_at), kind: kind.clone() };
-            let decision = self.decide_on_a_large_stack(&task, &event, &inputs, version)?;
+            // Synchronous, and bounded by the limits on expressions.
+            let decision = decide(&task, &event, &inputs.context(&self.instance, version))?;
             let (next, effects) = match decision {
                 Decision::Ignore(reason) => return Ok(Handled::Ignored(reason, Box::new(task))),
                 Decision::Advance { next, effects } => (next, effects),
@@ -179,18 +180,6 @@ impl Engine {
             }
         }
         Err(Error::Busy(id.clone()))
-    }
-
-    /// Expressions of policies are bounded, but they may still need more stack than a runtime's thread has.
-    fn decide_on_a_large_stack(
-        &self,
-        task: &Task,
-        event: &Event,
-        inputs: &inputs::Inputs,
-        version: u64,
-    ) -> Result<Decision, IllegalTransition> {
-        let context = inputs.context(&self.instance, version);
-        tokio::task::block_in_place(|| decide(task, event, &context))
     }
 
     #[expect(clippy::too_many_arguments, reason = "one journal record is made of exactly these")]

@@ -41,7 +41,11 @@ fn detail(task: &Task) -> String {
         State::Blocked { reason } => reason.clone(),
         State::Cancelling { by } => format!("by {by}"),
         State::Done { outcome } => match outcome {
-            Outcome::Completed {} => format!("{} changesets applied", task.applied.len()),
+            Outcome::Completed {} => match task.applied.len() {
+                0 => "nothing had to change".to_owned(),
+                1 => "1 changeset applied".to_owned(),
+                several => format!("{several} changesets applied"),
+            },
             Outcome::Failed { reason } => reason.clone(),
             Outcome::Cancelled { by } => format!("by {by}"),
         },

@@ -27,6 +27,8 @@ pub(crate) struct Line {
 pub(crate) struct Delta {
     /// Where the new version stands, or stood where it was deleted.
     pub(crate) path: RelPath,
+    /// Whether there was no such file before.
+    pub(crate) created: bool,
     /// Whether the file is gone.
     pub(crate) deleted: bool,
     /// Whether either version holds NUL bytes: no text, but compared all the same.
@@ -39,17 +41,18 @@ pub(crate) struct Delta {
 
 impl Delta {
     /// A change of which only the path is looked at.
-    pub(crate) fn unread(path: RelPath, deleted: bool, why: impl Into<String>) -> Self {
-        Self { path, deleted, binary: false, added: Vec::new(), removed: Vec::new(), unread: Some(why.into()) }
+    pub(crate) fn unread(path: RelPath, created: bool, why: impl Into<String>) -> Self {
+        let (added, removed, unread) = (Vec::new(), Vec::new(), Some(why.into()));
+        Self { path, created, deleted: false, binary: false, added, removed, unread }
     }
 
     /// Compares two versions; an absent one is empty.
-    pub(crate) fn between(path: RelPath, old: &[u8], new: Option<&[u8]>) -> Self {
-        let deleted = new.is_none();
-        let new = new.unwrap_or_default();
+    pub(crate) fn between(path: RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> Self {
+        let (created, deleted) = (old.is_none(), new.is_none());
+        let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
         let binary = old.contains(&0) || new.contains(&0);
         let (added, removed) = (surplus(new, old), surplus(old, new));
-        Self { path, deleted, binary, added, removed, unread: None }
+        Self { path, created, deleted, binary, added, removed, unread: None }
     }
 
     /// How many bytes its lines take.
@@ -96,7 +99,7 @@ mod tests {
     use super::*;
 
     fn delta(old: &str, new: &str) -> String {
-        let delta = Delta::between("f".parse().unwrap(), old.as_bytes(), Some(new.as_bytes()));
+        let delta = Delta::between("f".parse().unwrap(), Some(old.as_bytes()), Some(new.as_bytes()));
         let shown =
             |sign: char, lines: Vec<Line>| lines.into_iter().map(move |l| format!("{sign}{}:{} ", l.number, l.text));
         shown('+', delta.added).chain(shown('-', delta.removed)).collect()
@@ -118,7 +121,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_compared_and_named_binary() {
-        let delta = Delta::between("f".parse().unwrap(), b"", Some(b"\x1b]0;\xff\0\x07\nplain"));
+        let delta = Delta::between("f".parse().unwrap(), None, Some(b"\x1b]0;\xff\0\x07\nplain"));
         assert!(delta.binary);
         assert_eq!(delta.added.len(), 2);
     }
@@ -130,8 +133,8 @@ mod tests {
             new in prop::collection::vec(prop::sample::select(&b"ab\n\r\xff\0"[..]), 0..60),
         ) {
             let path: RelPath = "f".parse().unwrap();
-            let there = Delta::between(path.clone(), &old, Some(&new));
-            let back = Delta::between(path, &new, Some(&old));
+            let there = Delta::between(path.clone(), Some(&old), Some(&new));
+            let back = Delta::between(path, Some(&new), Some(&old));
             prop_assert_eq!(&there.added, &back.removed);
             prop_assert_eq!(&there.removed, &back.added);
             let count = |bytes: &[u8]| lines(bytes).count() as i64;

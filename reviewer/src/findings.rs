@@ -22,6 +22,13 @@ pub(crate) struct Settled {
     pub(crate) action: String,
 }
 
+impl Settled {
+    /// Whether it stands in the way of an approval.
+    pub(crate) fn blocks(&self) -> bool {
+        self.level == Level::Block && self.finding.status != FindingStatus::Fixed
+    }
+}
+
 /// Where a finding stands, the same in every round: lines move, and each run of a verifier has its own ref.
 fn place(refs: &[SourceRef]) -> String {
     match refs.first() {

@@ -25,6 +25,7 @@ mod pipeline;
 mod reviewer;
 
 mod basis;
+mod tools;
 
 #[cfg(test)]
 mod testing;
@@ -32,3 +33,4 @@ mod testing;
 pub use basis::{Known, basis};
 pub use error::{Error, StartError};
 pub use reviewer::{Reviewer, ReviewerConfig};
+pub use tools::Tools;

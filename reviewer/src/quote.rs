@@ -7,13 +7,25 @@
 use checkrein_shared::tree::escape;
 
 /// The most characters of one quoted line.
-pub(crate) const LINE_CHARS_MAX: usize = 240;
+const LINE_CHARS_MAX: usize = 240;
+
+/// The most characters of a sentence.
+const SENTENCE_CHARS_MAX: usize = 4_000;
 
 /// One line, with hidden characters written out, shortened.
 pub(crate) fn line(text: &str) -> String {
+    shown(text, LINE_CHARS_MAX)
+}
+
+/// A sentence of this reviewer that may hold foreign words.
+pub(crate) fn sentence(text: &str) -> String {
+    shown(text, SENTENCE_CHARS_MAX)
+}
+
+fn shown(text: &str, chars_max: usize) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {
-        if count == LINE_CHARS_MAX {
+        if count == chars_max {
             shown.push('…');
             break;
         }

@@ -13,10 +13,8 @@ use checkrein_shared::redact::{Builder, Redactor};
 /// What counts as a secret.
 #[derive(Clone)]
 pub(crate) struct Redaction {
-    /// What is taken out of outputs: the packs that the policy names, and its own patterns.
-    outputs: Arc<Redactor>,
-    /// What a change may not add: every pack, as no policy wants secrets in files, and its own patterns.
-    files: Arc<Redactor>,
+    /// The packs that the policy names, and its own patterns.
+    redactor: Arc<Redactor>,
 }
 
 /// An output without its secrets.
@@ -37,16 +35,14 @@ impl fmt::Debug for Redaction {
 
 impl Redaction {
     pub(crate) fn from_policy(written: &policy::Redaction) -> Result<Self, String> {
-        let mut outputs = Builder::new();
+        let mut builder = Builder::new();
         for name in written.packs.iter().flat_map(|pack| shapes_of(*pack)) {
-            outputs = outputs.pack(name).map_err(|e| e.to_string())?;
+            builder = builder.pack(name).map_err(|e| e.to_string())?;
         }
-        let mut files = Builder::new().all_packs();
         for pattern in &written.extra {
-            outputs = outputs.extra(&pattern.id, &pattern.regex).map_err(|e| e.to_string())?;
-            files = files.extra(&pattern.id, &pattern.regex).map_err(|e| e.to_string())?;
+            builder = builder.extra(&pattern.id, &pattern.regex).map_err(|e| e.to_string())?;
         }
-        Ok(Self { outputs: Arc::new(outputs.build()), files: Arc::new(files.build()) })
+        Ok(Self { redactor: Arc::new(builder.build()) })
     }
 
     /// Everything that is known without a policy.
@@ -70,17 +66,17 @@ impl Redaction {
             text.push(b'\n');
         }
         let line_of = |offset: usize| starts.partition_point(|start| *start <= offset).saturating_sub(1);
-        self.files.find(&text).into_iter().map(|hit| (hit.pattern, line_of(hit.range.start))).collect()
+        self.redactor.find(&text).into_iter().map(|hit| (hit.pattern, line_of(hit.range.start))).collect()
     }
 
     /// Takes secrets out of an output, also beside the gap where its middle was thrown away.
     pub(crate) fn clean_log(&self, bytes: &[u8], gap_at: Option<u64>) -> Clean {
         let Some(gap) = gap_at else {
-            let clean = self.outputs.redact(bytes);
+            let clean = self.redactor.redact(bytes);
             return Clean { bytes: clean.bytes, redactions: clean.counts, dropped_bytes: 0 };
         };
         let gap = usize::try_from(gap).unwrap_or(bytes.len());
-        let (clean, dropped_bytes) = self.outputs.redact_around_gap(bytes, gap, "[output left out here]");
+        let (clean, dropped_bytes) = self.redactor.redact_around_gap(bytes, gap, "[output left out here]");
         Clean { bytes: clean.bytes, redactions: clean.counts, dropped_bytes }
     }
 }

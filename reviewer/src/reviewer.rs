@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use checkrein_shared::blob::Blobs;
@@ -127,11 +129,7 @@ impl Reviewer {
         let (instance, key, retry_pause, cancel) = (config.instance, config.key, config.retry_pause, shutdown);
         let shared = Arc::new(Shared { instance, key, workshop, bus, blobs, coordinator, retry_pause, cancel });
         let free = Arc::new(Semaphore::new(slots));
-        let mut loops = JoinSet::new();
-        for consumer in consumers {
-            loops.spawn(serve(consumer, Arc::clone(&shared), Arc::clone(&free)));
-        }
-        while loops.join_next().await.is_some() {}
+        serve(consumers, &shared, &free).await;
         Ok(())
     }
 }
@@ -146,7 +144,7 @@ fn pools(names: &[String]) -> Result<Vec<Pool>, StartError> {
 
 /// Makes the folder, takes its lock and removes unfinished runs.
 fn occupy(folder: &PathBuf) -> std::io::Result<File> {
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let lock = File::create(folder.join("lock"))?;
     lock.try_lock()?;
     for entry in fs::read_dir(folder)? {
@@ -160,13 +158,14 @@ fn occupy(folder: &PathBuf) -> std::io::Result<File> {
     Ok(lock)
 }
 
-/// Takes requests from one queue while there are free slots.
-async fn serve(mut consumer: Box<dyn Consumer>, shared: Arc<Shared>, free: Arc<Semaphore>) {
+/// Takes requests from all queues while there are free slots.
+async fn serve(mut consumers: Vec<Box<dyn Consumer>>, shared: &Arc<Shared>, free: &Arc<Semaphore>) {
     let mut reviews = JoinSet::new();
     loop {
+        // A slot first: what is taken is begun at once, and what is not stays for other reviewers.
         let taken = async {
-            let permit = Arc::clone(&free).acquire_owned().await.expect("the semaphore is never closed");
-            Some((permit, consumer.next().await?))
+            let permit = Arc::clone(free).acquire_owned().await.expect("the semaphore is never closed");
+            Some((permit, next_of(&mut consumers).await?))
         };
         let (permit, delivery) = tokio::select! {
             () = shared.cancel.cancelled() => break,
@@ -175,11 +174,26 @@ async fn serve(mut consumer: Box<dyn Consumer>, shared: Arc<Shared>, free: Arc<S
                 None => break,
             },
         };
-        reviews.spawn(handle(Arc::clone(&shared), delivery, permit));
+        reviews.spawn(handle(Arc::clone(shared), delivery, permit));
         while reviews.try_join_next().is_some() {}
+        // The pool that was served stands last now, so that no pool waits for another one for ever.
+        consumers.rotate_left(1);
     }
     // Verifiers end at once when the reviewer is cancelled; their places are cleared before this returns.
     while reviews.join_next().await.is_some() {}
+}
+
+/// The next request of any queue; `None` where the bus is shut down. Waiting may be given up without losing one.
+async fn next_of(consumers: &mut [Box<dyn Consumer>]) -> Option<Delivery> {
+    let mut waiting: Vec<_> = consumers.iter_mut().map(|consumer| consumer.next()).collect();
+    std::future::poll_fn(|context| {
+        let ready = waiting.iter_mut().find_map(|next| match next.as_mut().poll(context) {
+            Poll::Ready(delivery) => Some(delivery),
+            Poll::Pending => None,
+        });
+        ready.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 /// One request, from delivery to settlement.

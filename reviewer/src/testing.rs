@@ -145,9 +145,9 @@ impl Sample {
     fn deltas(&self, changeset: &Changeset) -> Vec<Delta> {
         let delta = |change: &checkrein_shared::tree::Change| {
             let from = change.from.as_ref().unwrap_or(&change.path);
-            let old = self.base.get(from).map_or("", String::as_str);
+            let old = self.base.get(from).map(String::as_bytes);
             let new = self.tree.get(&change.path).map(String::as_bytes);
-            Delta::between(change.path.clone(), old.as_bytes(), new)
+            Delta::between(change.path.clone(), old, new)
         };
         changeset.changes().iter().map(delta).collect()
     }

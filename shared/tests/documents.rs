@@ -7,6 +7,7 @@ use std::path::Path;
 
 use checkrein_shared::policy::{self, Action, AgentKind, CheckName, RuleEvent, file_schema};
 use checkrein_shared::records::{ResultFile, Trigger};
+use checkrein_shared::task_file::{self, Surroundings};
 use serde_json::Value;
 
 fn document(path: &str) -> String {
@@ -71,6 +72,25 @@ fn the_policy_guide_names_every_word_that_a_policy_may_use() {
     let sections = schema["properties"].as_object().unwrap().keys();
     let missing: Vec<&String> = sections.filter(|s| !text.contains(&format!("\n| `{s}` |"))).collect();
     assert!(missing.is_empty(), "the table of docs/policy.md has no {missing:?}");
+}
+
+#[test]
+fn the_task_file_that_is_shown_to_agents_is_one() {
+    let shown = blocks(&document("docs/agents.md"), "yaml");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("project")).unwrap();
+    let around = Surroundings { home: None, data: folder.path().join("data") };
+    for (line, block) in &shown {
+        let path = folder.path().join("task.yaml");
+        std::fs::write(&path, block).unwrap();
+        let task = task_file::load(&path, None, &around).unwrap_or_else(|e| panic!("docs/agents.md:{line}: {e}"));
+        assert!(task.spec.agent.is_some(), "docs/agents.md:{line} shows a task without an agent");
+        let value: Value = serde_saphyr::from_str(block).unwrap();
+        let schema = jsonschema::validator_for(task_file::file_schema().as_value()).unwrap();
+        let errors: Vec<String> = schema.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(errors.is_empty(), "docs/agents.md:{line}: {errors:#?}");
+    }
+    assert_eq!(shown.len(), 1);
 }
 
 #[test]

@@ -10,8 +10,8 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use checkrein_shared::policy::file_schema;
 use checkrein_shared::records::schemas;
+use checkrein_shared::{policy, task_file};
 use common::{records, rewrite};
 use serde_json::{Map, Value, json};
 
@@ -36,9 +36,9 @@ fn sorted(value: &Value) -> Value {
 fn the_published_schemas_are_those_of_this_build() {
     let bless = std::env::var_os("CHECKREIN_BLESS").is_some();
     let mut names = BTreeSet::new();
-    let policy = ("policy", file_schema());
+    let files = [("policy", policy::file_schema()), ("task-file", task_file::file_schema().as_value().clone())];
     let records = schemas().into_iter().map(|(name, schema)| (name, schema.as_value().clone()));
-    for (name, schema) in records.chain([policy]) {
+    for (name, schema) in records.chain(files) {
         let file = published().join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&sorted(&schema)).unwrap() + "\n";
         if bless {

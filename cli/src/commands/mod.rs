@@ -24,6 +24,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
+pub(crate) use checkpoint::verify_chain;
 pub(crate) use follow::{Follow, Rest, rests};
 pub(crate) use run::run_in_place;
 pub(crate) use signals::Signals;

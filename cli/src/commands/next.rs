@@ -21,8 +21,8 @@ pub(crate) fn say(context: &Context, task: &TaskView, served: bool) {
 
 fn commands(context: &Context, task: &TaskView, served: bool) -> Vec<String> {
     let id = &task.summary.id;
-    let data = context.data_option();
-    let of_task = |command: &str, rest: &str| format!("checkrein {command} {id}{rest}{data}");
+    let (program, data) = (context.program(), context.data_option());
+    let of_task = |command: &str, rest: &str| format!("{program} {command} {id}{rest}{data}");
     let mut commands = match task.summary.state {
         TaskState::Waiting => vec![
             of_task("checkpoint diff", ""),
@@ -50,9 +50,9 @@ fn approval(task: &TaskView) -> String {
 
 /// The command that lets the work go on where nobody serves the data folder.
 pub(crate) fn go_on(context: &Context, task: &TaskView) -> String {
-    let data = context.data_option();
+    let (program, data) = (context.program(), context.data_option());
     match &task.summary.origin {
-        Some(file) => format!("checkrein run {}{data}", quoted(file)),
-        None => format!("checkrein up{data}"),
+        Some(file) => format!("{program} run {}{data}", quoted(file)),
+        None => format!("{program} up{data}"),
     }
 }

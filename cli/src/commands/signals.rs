@@ -40,9 +40,4 @@ impl Signals {
     pub(crate) async fn first(&self) {
         self.0.cancelled().await;
     }
-
-    /// Whether it came.
-    pub(crate) fn came(&self) -> bool {
-        self.0.is_cancelled()
-    }
 }

@@ -90,13 +90,13 @@ pub(super) fn disk_space(data: &Path) -> Finding {
 /// Whether commands can be run, watched and confined.
 pub(super) async fn supervisor() -> Vec<Finding> {
     match try_supervisor().await {
-        Ok(Some(confinement)) if confinement.starts_with("landlock") => vec![
+        Ok(confinement) if confinement.starts_with("landlock") => vec![
             Finding::new("supervisor", Grade::Good, "runs a command and leaves nothing behind"),
             Finding::new("confinement", Grade::Good, confinement),
         ],
         Ok(confinement) => vec![
             Finding::new("supervisor", Grade::Good, "runs a command and leaves nothing behind"),
-            Finding::new("confinement", Grade::Less, confinement.unwrap_or_else(|| "none".to_owned()))
+            Finding::new("confinement", Grade::Less, confinement)
                 .hint("agents run unconfined: changes past the review are noticed, not prevented; use Linux 6.2 or later with Landlock"),
         ],
         Err(why) => vec![Finding::new("supervisor", Grade::Bad, why).hint("is /proc mounted?")],
@@ -104,7 +104,7 @@ pub(super) async fn supervisor() -> Vec<Finding> {
 }
 
 /// Runs `true`, confined if possible. Gives back what confined it.
-async fn try_supervisor() -> Result<Option<String>, String> {
+async fn try_supervisor() -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
     let limits =
         Limits { time: Duration::from_secs(10), grace: Duration::from_secs(1), output_bytes_max: 64 * 1024 };
@@ -112,7 +112,7 @@ async fn try_supervisor() -> Result<Option<String>, String> {
     let command = Command::new(["true"], folder.path(), output, limits)
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .confined(Confinement::new([folder.path().to_owned()], [], false));
-    let ran = Supervisor::current_exe().run(&command, &tokio_util::sync::CancellationToken::new()).await;
+    let ran = command.run(&Supervisor::current_exe(), std::future::pending()).await;
     let finished = ran.map_err(|error| crate::failure::chain(&error))?;
     match finished.ending {
         Ending::Exited(0) => Ok(finished.confinement),

@@ -16,8 +16,7 @@ use checkrein_orchestrator::{Config, Orchestrator, Routes, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig};
 use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
-use checkrein_shared::blob::Blobs;
-use checkrein_shared::blob::fs::FsBlobs;
+use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
@@ -116,13 +115,11 @@ impl Embedded {
     }
 
     /// Runs a part; where it ends before the shutdown, everything ends.
-    fn spawn<E: std::error::Error + 'static>(
+    fn spawn<E: std::error::Error + Send + 'static>(
         &mut self,
         part: &'static str,
         work: impl Future<Output = Result<(), E>> + Send + 'static,
-    ) where
-        E: Send,
-    {
+    ) {
         let (shutdown, broken) = (self.shutdown.clone(), self.broken.clone());
         self.parts.spawn(async move {
             let ended = work.await.map_err(|error| chain(&error));
@@ -153,6 +150,7 @@ impl Embedded {
             path: tools::path(),
             tools_env: tools::environment(),
             hidden: vec![self.data.clone()],
+            retry_pause: std::time::Duration::from_secs(2),
         })
     }
 

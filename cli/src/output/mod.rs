@@ -25,7 +25,7 @@ use crate::failure::Failure;
 pub(crate) use checkpoint::checkpoint_lines;
 pub(crate) use diff::coloured_diff;
 pub(crate) use escape::{shown, shown_lines};
-pub(crate) use facts::{ago, clock, columns, shortened};
+pub(crate) use facts::{columns, shortened};
 pub(crate) use line::event_lines;
 pub(crate) use task::{inbox_lines, task_lines, tasks_lines};
 pub(crate) use why::why_lines;
@@ -47,6 +47,7 @@ pub(crate) struct Output {
     quiet: bool,
     color: bool,
     terminal: bool,
+    asks: bool,
     closed: AtomicBool,
     progress: Mutex<Option<ProgressBar>>,
 }
@@ -62,7 +63,7 @@ impl Output {
             ColorWhen::Never => false,
         };
         let (closed, progress) = (AtomicBool::new(false), Mutex::new(None));
-        Self { json, quiet, color: color && !json, terminal: terminal && !json, closed, progress }
+        Self { json, quiet, color: color && !json, terminal: terminal && !json, asks: true, closed, progress }
     }
 
     /// Whether programs read the output.
@@ -72,7 +73,12 @@ impl Output {
 
     /// Whether a person sits at both ends and can be asked.
     pub(crate) fn can_ask(&self) -> bool {
-        self.terminal && !self.quiet && std::io::stdin().is_terminal()
+        self.asks && self.terminal && !self.quiet && std::io::stdin().is_terminal()
+    }
+
+    /// The same output, where nobody is asked anything.
+    pub(crate) fn asking_nothing(self) -> Self {
+        Self { asks: false, ..self }
     }
 
     /// Whether nobody reads the output any more.

@@ -32,7 +32,7 @@ impl Turn<'_> {
             hash,
             checkpoint,
             opened_at: self.at,
-            deadline: Some(self.at.plus(wanted.deadline.to_duration())),
+            deadline: Some(wanted.due(self.at)),
             stage: 0,
             claimed_by: None,
             approvers: wanted.approvers.max(1),
@@ -90,7 +90,7 @@ impl Turn<'_> {
         item.level = name;
         item.stage += 1;
         item.claimed_by = None;
-        item.deadline = Some(self.at.plus(level.deadline.to_duration()));
+        item.deadline = Some(level.due(self.at));
         item.approvers = level.approvers.max(1);
         self.enter(State::Waiting { item });
     }

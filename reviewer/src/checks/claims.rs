@@ -9,32 +9,61 @@ use crate::check::{Check, Raised, field};
 use crate::quote;
 use crate::subject::Subject;
 
-/// Words with which a claim owns up to a failure.
-const FAILURE: [&str; 8] = ["fail", "broken", "reproduc", "red ", "not pass", "still err", "crash", "does not work"];
+/// Beginnings of words with which a claim owns up to a failure.
+const FAILURE: [&str; 6] = ["fail", "broken", "reproduc", "crash", "error", "red"];
+
+/// Words that turn such a word into its opposite.
+const NEGATION: [&str; 8] = ["no", "0", "zero", "without", "not", "never", "none", "longer"];
+
+/// Words with which a claim says that it is still so.
+const REMAINING: [&str; 5] = ["still", "remains", "remaining", "known", "unfixed"];
+
+/// Words with which a claim says that all is well.
+const SUCCESS: [&str; 8] = ["pass", "passes", "passed", "succeed", "succeeds", "green", "works", "done"];
 
 /// Words with which a claim says that files were changed.
-const CHANGE: [&str; 14] = [
+const CHANGE: [&str; 22] = [
     "fix",
-    "chang",
+    "fixes",
+    "fixed",
+    "change",
+    "changes",
+    "changed",
     "add",
-    "updat",
+    "adds",
+    "added",
+    "update",
+    "updated",
     "implement",
-    "remov",
-    "renam",
+    "implemented",
+    "remove",
+    "removed",
+    "renamed",
     "wrote",
-    "creat",
-    "refactor",
-    "modif",
-    "edit",
-    "delet",
-    "correct",
+    "created",
+    "refactored",
+    "modified",
+    "edited",
+    "corrected",
 ];
 
-fn says(claim: &Claim, words: &[&str]) -> bool {
+fn words(claim: &Claim) -> Vec<String> {
     let text = claim.text.to_lowercase();
-    let mut starts = text.split(|c: char| !c.is_alphanumeric() && c != ' ').flat_map(str::split_whitespace);
-    starts.any(|word| words.iter().any(|w| !w.contains(' ') && word.starts_with(w)))
-        || words.iter().any(|w| w.contains(' ') && text.contains(w))
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn says(words: &[String], any: &[&str]) -> bool {
+    words.iter().any(|word| any.contains(&word.as_str()))
+}
+
+/// Whether a claim itself says that something fails. "Fixed the failing test" and "no failures" do not.
+fn owns_up(claim: &Claim) -> bool {
+    let words = words(claim);
+    let fails = words.iter().enumerate().any(|(index, word)| {
+        let before = index.checked_sub(1).map(|at| words[at].as_str());
+        FAILURE.iter().any(|start| word.starts_with(start)) && !before.is_some_and(|b| NEGATION.contains(&b))
+    });
+    fails && (says(&words, &REMAINING) || !(says(&words, &SUCCESS) || says(&words, &CHANGE)))
 }
 
 /// Every claim resolves to evidence.
@@ -85,7 +114,7 @@ fn contradiction(subject: &Subject, index: usize, claim: &Claim) -> Option<Raise
 
 /// A claim of success that rests on a run that failed, named directly or by its output.
 fn failed_run(subject: &Subject, claim: &Claim) -> Option<(String, Option<SourceRef>)> {
-    if says(claim, &FAILURE) {
+    if owns_up(claim) {
         return None;
     }
     let names = |name: &EvidenceRef, run: &TestRun| claim.refs.iter().any(|r| r == name || *r == run.log);
@@ -101,7 +130,7 @@ fn failed_run(subject: &Subject, claim: &Claim) -> Option<(String, Option<Source
 
 /// A claim that files were changed, where they were not.
 fn unchanged_file(subject: &Subject, claim: &Claim) -> Option<(String, Option<SourceRef>)> {
-    if !says(claim, &CHANGE) {
+    if !says(&words(claim), &CHANGE) {
         return None;
     }
     let touched = subject.changeset.touched();
@@ -151,12 +180,16 @@ mod tests {
             ("all tests pass", &["test:bad"][..], true),
             ("all tests pass", &["log:test:bad"], true),
             ("all tests pass", &["test:good"], false),
+            ("all tests pass, no failures", &["test:bad"], true),
+            ("fixed the failing test", &["test:bad"], true),
+            ("0 failed", &["test:bad"], true),
             ("reproduced: the test fails", &["test:bad"], false),
+            ("fixed half of it; this test still fails", &["test:bad"], false),
             ("fixed the bug", &["file:b.sh"], true),
             ("fixed the bug", &["file:a.sh"], false),
             ("fixed the bug", &["file:b.sh", "file:a.sh"], false),
             ("read the module", &["file:b.sh"], false),
-            ("the prefix is documented", &["file:b.sh"], false),
+            ("the parser correctly handles additional fields", &["file:b.sh"], false),
         ] {
             let raised = claim_contradicted(&sample.clone().claim(text, refs).subject());
             assert_eq!(!raised.is_empty(), contradicted, "{text} {refs:?}");

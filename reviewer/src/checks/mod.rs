@@ -7,6 +7,7 @@
 mod changeset;
 mod claims;
 mod invisible;
+mod languages;
 mod objective;
 mod paths;
 mod plan;

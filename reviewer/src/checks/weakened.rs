@@ -5,113 +5,18 @@
 //! marker which skips tests came in. What they can't see, the verifiers do: they
 //! run with the base's tests, and each difference there is a finding of its own.
 
-use std::sync::LazyLock;
+use super::languages::{ANY, Language, TEST_PATHS, language_of};
+use crate::check::{Check, Raised, line_of, whole_file};
+use crate::delta::{Delta, Line};
+use crate::quote;
+use crate::subject::Subject;
+use std::collections::BTreeSet;
 
 use checkrein_shared::records::{Severity, SourceRef};
 use checkrein_shared::tree::{ChangeKind, RelPath};
-use regex::Regex;
-
-use crate::check::{Check, Raised, line_of, whole_file};
-use crate::delta::{Delta, Line};
-use crate::globs::Globs;
-use crate::quote;
-use crate::subject::Subject;
 
 /// The most lines of one file that are cited.
 const REFS_MAX: usize = 10;
-
-/// Where tests usually stand.
-static TEST_PATHS: LazyLock<Globs> = LazyLock::new(|| {
-    Globs::known(&[
-        "**/test/**",
-        "**/tests/**",
-        "**/spec/**",
-        "**/specs/**",
-        "**/__tests__/**",
-        "**/testdata/**",
-        "**/test.sh",
-        "**/test_*",
-        "**/*_test.*",
-        "**/*_tests.*",
-        "**/tests.rs",
-        "**/*.test.*",
-        "**/*.spec.*",
-        "**/*_spec.rb",
-        "**/*Test.java",
-        "**/*Tests.java",
-        "**/*Test.kt",
-        "**/*Tests.cs",
-        "**/*Test.php",
-        "**/*.bats",
-        "**/conftest.py",
-    ])
-});
-
-/// What one kind of file calls an assertion, and how it skips a test.
-struct Language {
-    endings: &'static [&'static str],
-    assertion: Regex,
-    skip: Regex,
-}
-
-static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
-    let language = |endings, assertion, skip| Language { endings, assertion: known(assertion), skip: known(skip) };
-    vec![
-        language(
-            &["rs"],
-            r"\bassert\w*!|#\[(\w+::)?test\b|#\[should_panic|\bprop_assert|\bpanic!",
-            r"#\[ignore\b|#\[cfg\(any\(\)\)\]",
-        ),
-        language(
-            &["py"],
-            r"\bassert\b|\.assert\w+\(|pytest\.raises|\bdef test_",
-            r"@(pytest\.mark\.(skip|skipif|xfail)|unittest\.(skip|expectedFailure))|pytest\.(skip|xfail)\(|\.skipTest\(",
-        ),
-        language(
-            &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"],
-            r"\bexpect\(|\bassert\b|\.should\b|\b(it|test)\(",
-            r"\b(it|test|describe|suite|context)\.(skip|todo|only|fixme)\b|\b(xit|xdescribe|xtest|fit|fdescribe)\(",
-        ),
-        language(
-            &["go"],
-            r"\bt\.(Error|Fatal|Fail)|\b(assert|require)\.\w|\bfunc Test",
-            r"\bt\.Skip|//go:build ignore",
-        ),
-        language(
-            &["java", "kt", "kts", "scala", "groovy", "cs"],
-            r"\b[aA]ssert\w*[.(]|\bverify\(|@Test\b|\[(Fact|Test|Theory)\b|\bshould\w*\(",
-            r"@(Disabled|Ignore)\b|\[Ignore\b|Skip\s*=",
-        ),
-        language(
-            &["rb"],
-            r"\bexpect\b|\bassert_|\brefute_|\bshould\b|\bit ['\x22]",
-            r"\b(xit|xdescribe|xcontext|pending|skip)\b",
-        ),
-        language(
-            &["sh", "bash", "zsh", "bats", "t"],
-            r"\[ |\[\[ |\btest |\bassert|\bexit [1-9]|\bgrep -q|\bdiff\b|\bcmp\b|\|\| (fail|die|exit [1-9])|\breturn [1-9]|\bset -\w*e",
-            r"\|\|\s*(true|:)\s*(#.*)?$|^\s*exit 0\s*(#.*)?$|\bset \+e\b|^\s*skip\b",
-        ),
-        language(&["php"], r"->assert\w+\(|\bassert\(|\bexpect", r"markTest(Skipped|Incomplete)\("),
-    ]
-});
-
-/// For files of no known language, in places where tests usually stand.
-static ANY: LazyLock<Language> = LazyLock::new(|| Language {
-    endings: &[],
-    assertion: known(r"(?i)\bassert|\bexpect"),
-    skip: known(r"(?i)\b(skip|disabled|ignore)(_?test|\b\s*[(:=])"),
-});
-
-fn known(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("patterns in this source code compile, as its tests show")
-}
-
-fn language_of(path: &RelPath) -> Option<&'static Language> {
-    let name = String::from_utf8_lossy(path.name()).into_owned();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending)?;
-    LANGUAGES.iter().find(|language| language.endings.contains(&ending))
-}
 
 fn is_test(subject: &Subject, path: &RelPath) -> bool {
     TEST_PATHS.matches(path) || subject.settings.verifiers.values().any(|v| v.from_base.matches(path))
@@ -127,21 +32,29 @@ pub(super) fn weakened_tests(subject: &Subject) -> Vec<Raised> {
 
 /// What the verifiers had to take from the base: the change altered what it is measured by.
 fn restored(subject: &Subject) -> Vec<Raised> {
-    let mut paths: Vec<&RelPath> = subject.runs.iter().flat_map(|run| &run.restored).collect();
-    paths.sort();
-    paths.dedup();
-    paths
-        .into_iter()
-        .map(|path| {
-            let gone = subject.tree.get(path).is_none();
-            let what = if gone { "deletes" } else { "alters" };
-            let claim = format!(
-                "the change {what} `{path}`, by which it is measured; the verifiers ran with the version of the base"
-            );
-            Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
-                .act(format!("Put `{path}` back as it was; make the code pass the test that was there."))
-        })
-        .collect()
+    let paths: BTreeSet<&RelPath> = subject.runs.iter().flat_map(|run| &run.restored).collect();
+    paths.into_iter().map(|path| altered(subject, path)).collect()
+}
+
+fn altered(subject: &Subject, path: &RelPath) -> Raised {
+    let delta = subject.deltas.iter().find(|delta| delta.path == *path && !delta.deleted);
+    let only_adds = delta.is_some_and(|delta| adds_only(delta, language_of(path).unwrap_or(&ANY)));
+    let what = match (subject.tree.get(path).is_none(), only_adds) {
+        (true, _) => "deletes",
+        (false, true) => "adds to",
+        (false, false) => "alters",
+    };
+    let claim =
+        format!("the change {what} `{path}`, by which it is measured; the verifiers ran with the version of the base");
+    let raised = Raised::new(Check::WeakenedTests, Severity::High, claim, vec![whole_file(path)])
+        .act(format!("Put `{path}` back as it was; make the code pass the test that was there."));
+    // The base's tests passed or failed without it, and nothing that was there is gone.
+    if only_adds { raised.only_warn() } else { raised }
+}
+
+fn adds_only(delta: &Delta, language: &Language) -> bool {
+    let skips = delta.added.iter().any(|line| language.skips(&line.text));
+    delta.unread.is_none() && delta.removed.is_empty() && !delta.added.is_empty() && !skips
 }
 
 fn deleted(subject: &Subject) -> Vec<Raised> {
@@ -173,9 +86,10 @@ fn weaker(subject: &Subject, delta: &Delta) -> Option<Raised> {
         None => return None,
     };
     // In Rust tests stand beside the code, and there these markers mean nothing else.
-    let inline = language.endings.contains(&"rs");
-    let skips: Vec<&Line> = match test || inline {
-        true => delta.added.iter().filter(|line| language.skip.is_match(&line.text)).collect(),
+    let inline = language.has_inline_tests();
+    // A new file can't skip a test that was there.
+    let skips: Vec<&Line> = match (test || inline) && !delta.created {
+        true => delta.added.iter().filter(|line| language.skips(&line.text)).collect(),
         false => Vec::new(),
     };
     let lost = if test { lost_assertions(language, delta) } else { 0 };
@@ -205,13 +119,14 @@ fn weaker(subject: &Subject, delta: &Delta) -> Option<Raised> {
 }
 
 fn lost_assertions(language: &Language, delta: &Delta) -> usize {
-    let count = |lines: &[Line]| lines.iter().filter(|line| language.assertion.is_match(&line.text)).count();
+    let count = |lines: &[Line]| lines.iter().filter(|line| language.asserts(&line.text)).count();
     count(&delta.removed).saturating_sub(count(&delta.added))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Level;
     use crate::testing::Sample;
 
     fn raised(path: &str, old: &str, new: &str) -> usize {
@@ -253,10 +168,16 @@ mod tests {
             ("tests/run.sh", "make check || true\n", 1),
             ("tests/run.sh", "exit 0\n", 1),
             ("tests/run.sh", "echo 'true'\n", 0),
+            ("tests/run.sh", "rm -f out || true\n", 0),
             ("build.sh", "make check || true\n", 0),
         ] {
             assert_eq!(raised(path, "x\n", &format!("x\n{added}")), expected, "{path}: {added:?}");
         }
+    }
+
+    #[test]
+    fn a_new_test_weakens_nothing() {
+        assert!(weakened_tests(&Sample::new().tree("tests/new.sh", "make x || true\nexit 0\n").subject()).is_empty());
     }
 
     #[test]
@@ -277,5 +198,17 @@ mod tests {
         let raised = weakened_tests(&subject);
         assert_eq!(raised.len(), 1);
         assert!(raised[0].claim.contains("alters `check.sh`"));
+    }
+
+    #[test]
+    fn more_tests_in_a_file_that_verifiers_restored_are_a_hint_and_no_fault() {
+        for (added, at_most) in [("[ 2 = 2 ]\n", Level::Warn), ("exit 0\n", Level::Block)] {
+            let new = format!("[ 1 = 1 ]\n{added}");
+            let mut subject =
+                Sample::new().base("check.sh", "[ 1 = 1 ]\n").tree("check.sh", &new).verifier("unit", true).subject();
+            subject.runs[0].restored.insert("check.sh".parse().unwrap());
+            let raised = weakened_tests(&subject);
+            assert_eq!((raised.len(), raised[0].at_most), (1, at_most), "{added}");
+        }
     }
 }

@@ -11,6 +11,7 @@ use checkrein_shared::signing::{PayloadType, SigningKey};
 use super::Context;
 use super::judge::Opinion;
 use crate::error::{Error, chain};
+use crate::quote;
 
 /// The version of the verdict record that this build writes.
 const FORMAT: u32 = 1;
@@ -27,8 +28,8 @@ pub(super) fn bind(context: &Context<'_>, request: &ReviewRequest, opinion: Opin
         verdict: opinion.judgement,
         risk: opinion.risk,
         findings: opinion.findings,
-        invalid_findings: opinion.invalid,
-        missing_evidence: opinion.missing,
+        invalid_findings: opinion.invalid.iter().map(|text| quote::sentence(text)).collect(),
+        missing_evidence: opinion.missing.iter().map(|text| quote::sentence(text)).collect(),
         required_actions: opinion.actions,
         confidence: opinion.confidence,
         coverage: opinion.coverage,

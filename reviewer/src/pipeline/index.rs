@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{Evidence, EvidenceIndex, EvidenceRef, Severity};
+use checkrein_shared::records::{Evidence, EvidenceIndex, EvidenceKind, EvidenceRef, Severity};
 
 use super::load::{Loaded, record};
 use crate::check::{Check, Raised, field};
@@ -56,7 +56,9 @@ pub(super) async fn inspect(blobs: &dyn Blobs, loaded: &Loaded) -> Result<Inspec
         let claim = format!("refs name other bytes than they did before: {refs}");
         found.raised.push(
             Raised::new(Check::Integrity, Severity::High, claim, vec![field("evidence/index")])
-                .act("Give new evidence new refs; what was recorded once stays as it was."),
+                .act("Give new evidence new refs; what was recorded once stays as it was.")
+                // The newest bytes count, and a resumed attempt may honestly write them again.
+                .only_warn(),
         );
     }
     found.missing = absent(blobs, &found.evidence).await?;
@@ -68,7 +70,10 @@ fn add(found: &mut Inspected, index: EvidenceIndex, is_fresh: bool) -> Vec<Evide
     let mut renamed = Vec::new();
     for (reference, evidence) in index.entries {
         match found.evidence.get(&reference) {
-            Some(newer) if newer.digest != evidence.digest => renamed.push(reference),
+            // `file:` names a file as it is now; it is other bytes at each checkpoint that changes it.
+            Some(newer) if newer.digest != evidence.digest && reference.kind() != EvidenceKind::File => {
+                renamed.push(reference);
+            }
             Some(_) => {}
             None => {
                 if is_fresh {

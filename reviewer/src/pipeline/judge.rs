@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{
-    Confidence, Coverage, EvidenceIndex, Finding, FindingStatus, Judgement, Risk, SourceRef, VerifierOutcome,
+    Confidence, Coverage, EvidenceIndex, Finding, FindingStatus, Judgement, ReviewRequest, Risk, VerifierOutcome,
 };
 
+use super::cite;
 use super::verify::Verified;
 use crate::check::{Check, Level, Raised};
 use crate::checks;
-use crate::citations::Sources;
-use crate::error::{Early, Error, Stop};
+use crate::error::{Early, Stop};
 use crate::findings::{self, Settled};
 use crate::ledger::Ledger;
 use crate::quote;
@@ -43,8 +43,8 @@ pub(super) struct Opinion {
     pub(super) verifiers: Vec<VerifierOutcome>,
 }
 
-/// The opinion of a review that ended early. It is never an approval.
-pub(super) fn early(early: Early, fetched: BTreeSet<Digest>) -> Opinion {
+/// The opinion of a review that ended early. It is never an approval, and its coverage says how far it came.
+pub(super) fn early(early: Early, request: &ReviewRequest, fetched: BTreeSet<Digest>) -> Opinion {
     let settled = findings::first_time(early.raised, Level::Block);
     let judgement = match early.judgement {
         Judgement::Approved => Judgement::Inconclusive,
@@ -58,10 +58,17 @@ pub(super) fn early(early: Early, fetched: BTreeSet<Digest>) -> Opinion {
         findings: settled.into_iter().map(|s| s.finding).collect(),
         invalid: Vec::new(),
         missing: early.reasons,
-        coverage: Coverage::new(fetched, BTreeSet::new()),
+        coverage: Coverage::new(fetched, required(request)),
         evidence: EvidenceIndex::default(),
         verifiers: Vec::new(),
     }
+}
+
+/// What every review has to read, whatever the change is.
+fn required(request: &ReviewRequest) -> BTreeSet<Digest> {
+    let bound = &request.bindings;
+    let records = [request.checkpoint.record, request.policy, request.spec, request.open_findings];
+    records.into_iter().chain([bound.base, bound.tree, bound.changeset_hash, bound.evidence_root]).collect()
 }
 
 /// Runs the checks and weighs what they raise.
@@ -70,7 +77,7 @@ pub(super) async fn judge(ledger: &Ledger<'_>, verified: Verified, earlier: Vec<
     let subject = &fetched.subject;
     let raised = earlier.into_iter().chain(checks::run_all(subject)).collect();
     let settled = findings::settle(subject, raised);
-    let (settled, invalid) = check_citations(ledger, subject, &evidence, settled).await?;
+    let (settled, invalid) = cite::check(ledger, subject, &evidence, settled).await?;
     let coverage = Coverage::new(ledger.fetched(), fetched.required);
     let doubt = !fetched.missing.is_empty() || coverage.percent < 100 || invalid.iter().any(|i| i.blocks);
     let judgement = weigh(&settled, doubt);
@@ -94,58 +101,13 @@ pub(super) async fn judge(ledger: &Ledger<'_>, verified: Verified, earlier: Vec<
     })
 }
 
-/// A finding whose citations do not hold.
-struct Invalid {
-    why: String,
-    blocks: bool,
-}
-
-/// Keeps what can be seen where it is said to be; the gravest first.
-async fn check_citations(
-    ledger: &Ledger<'_>,
-    subject: &Subject,
-    own: &EvidenceIndex,
-    settled: Vec<Settled>,
-) -> Result<(Vec<Settled>, Vec<Invalid>), Stop> {
-    let evidence = subject.evidence.keys().chain(own.entries.keys()).collect();
-    let sources = Sources::new(ledger, evidence, &subject.tree, &subject.base, &subject.checkpoint);
-    let (mut valid, mut invalid) = (Vec::new(), Vec::new());
-    for mut one in settled {
-        let mut kept: Vec<SourceRef> = Vec::new();
-        let mut faults: Vec<String> = Vec::new();
-        for source in std::mem::take(&mut one.finding.source_refs) {
-            let fault = sources
-                .fault(&source)
-                .await
-                .map_err(|source| Stop::Again(Error::Blobs { doing: "checking a citation".to_owned(), source }))?;
-            match fault {
-                None => kept.push(source),
-                Some(why) => faults.push(why),
-            }
-        }
-        if kept.is_empty() {
-            let why = format!("{} ({}): {}", one.finding.check, one.finding.id, faults.join("; "));
-            invalid.push(Invalid { why, blocks: blocks(&one) });
-            continue;
-        }
-        one.finding.source_refs = kept;
-        valid.push(one);
-    }
-    valid.sort_by_key(|s| (s.finding.status == FindingStatus::Fixed, std::cmp::Reverse((s.level, s.finding.severity))));
-    Ok((valid, invalid))
-}
-
-fn blocks(settled: &Settled) -> bool {
-    settled.level == Level::Block && settled.finding.status != FindingStatus::Fixed
-}
-
 /// What is not current says nothing about the change itself.
 fn is_doubt(settled: &Settled) -> bool {
-    blocks(settled) && settled.check == Check::Currency
+    settled.blocks() && settled.check == Check::Currency
 }
 
 fn weigh(settled: &[Settled], doubt: bool) -> Judgement {
-    let blocking = || settled.iter().filter(|s| blocks(s));
+    let blocking = || settled.iter().filter(|s| s.blocks());
     if blocking().any(|s| s.check == Check::Integrity) {
         Judgement::Rejected
     } else if blocking().any(|s| !is_doubt(s)) {
@@ -185,7 +147,7 @@ fn confidence(judgement: Judgement, subject: &Subject) -> Confidence {
 
 /// What has to be done, the gravest first.
 fn actions(settled: &[Settled]) -> Vec<String> {
-    let mut wanted: Vec<&Settled> = settled.iter().filter(|s| blocks(s) && !s.action.is_empty()).collect();
+    let mut wanted: Vec<&Settled> = settled.iter().filter(|s| s.blocks() && !s.action.is_empty()).collect();
     wanted.sort_by_key(|s| std::cmp::Reverse(s.finding.severity));
     let mut actions: Vec<String> =
         wanted.iter().take(ACTIONS_MAX).map(|s| s.action.chars().take(ACTION_CHARS_MAX).collect()).collect();
@@ -213,7 +175,7 @@ mod tests {
 
     use super::*;
     use crate::check::field;
-    use crate::testing::Sample;
+    use crate::testing::{Sample, request};
 
     fn settled(check: Check, level: Level) -> Settled {
         let raised = Raised::new(check, Severity::High, "x", vec![field("plan")]).act("Do it.");
@@ -247,8 +209,11 @@ mod tests {
     #[test]
     fn an_early_answer_never_approves() {
         for judgement in [Judgement::Approved, Judgement::Inconclusive, Judgement::Rejected] {
-            let opinion = early(Early { judgement, raised: Vec::new(), reasons: vec!["x".into()] }, BTreeSet::new());
+            let request = request(&Sample::new().subject().checkpoint);
+            let answer = Early { judgement, raised: Vec::new(), reasons: vec!["x".into()] };
+            let opinion = early(answer, &request, BTreeSet::from([request.policy]));
             assert_ne!(opinion.judgement, Judgement::Approved);
+            assert!(opinion.coverage.percent < 50, "{:?}", opinion.coverage);
         }
     }
 

@@ -8,6 +8,7 @@
 //! its conversation are not read: they hide defects.
 
 mod bind;
+mod cite;
 mod current;
 mod fetch;
 mod index;
@@ -55,7 +56,7 @@ pub(crate) async fn review(context: &Context<'_>, request: &ReviewRequest) -> Re
     let ledger = Ledger::new(context.blobs);
     let opinion = match look(context, &ledger, request).await {
         Ok(opinion) => opinion,
-        Err(Stop::Answer(early)) => judge::early(early, ledger.fetched()),
+        Err(Stop::Answer(early)) => judge::early(early, request, ledger.fetched()),
         Err(Stop::Again(error)) => return Err(error),
     };
     Ok(bind::bind(context, request, opinion))
@@ -65,7 +66,7 @@ pub(crate) async fn review(context: &Context<'_>, request: &ReviewRequest) -> Re
 pub(crate) fn give_up(context: &Context<'_>, request: &ReviewRequest, error: &Error) -> Verdict {
     let reasons = vec![format!("the review could not be carried out: {}", chain(error))];
     let early = Early { judgement: Judgement::Inconclusive, raised: Vec::new(), reasons };
-    bind::bind(context, request, judge::early(early, BTreeSet::new()))
+    bind::bind(context, request, judge::early(early, request, BTreeSet::new()))
 }
 
 /// The stages from load to judge.

@@ -88,18 +88,18 @@ impl<'a> Reading<'a> {
             Some(Entry::Symlink { target }) => Some(target.as_bytes().to_vec()),
             Some(entry) => match self.content(&path, entry).await? {
                 Ok(bytes) => Some(bytes),
-                Err(why) => return Ok(Delta::unread(path, false, why)),
+                Err(why) => return Ok(Delta::unread(path, change.old.is_none(), why)),
             },
         };
         let old = match &change.old {
-            Some(Entry::Symlink { target }) => target.as_bytes().to_vec(),
-            Some(entry) => match entry.blob() {
+            None => None,
+            Some(Entry::Symlink { target }) => Some(target.as_bytes().to_vec()),
+            Some(entry) => Some(match entry.blob() {
                 Some(digest) => self.optional(digest, FILE_BYTES_MAX, "an old version").await?.unwrap_or_default(),
                 None => Vec::new(),
-            },
-            None => Vec::new(),
+            }),
         };
-        Ok(Delta::between(path, &old, new.as_deref()))
+        Ok(Delta::between(path, old.as_deref(), new.as_deref()))
     }
 
     async fn content(&mut self, path: &RelPath, entry: &Entry) -> Result<Readable, Stop> {

@@ -1,11 +1,10 @@
 //! A running reviewer with everything that it talks to.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkrein_reviewer::{Reviewer, ReviewerConfig};
+use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, Consumer, EmbeddedBus, Message, Queue};
 use checkrein_shared::digest::Digest;
@@ -63,23 +62,26 @@ impl Bench {
             FsBlobs::open(root.join("data/blobs")).unwrap()
         });
         let bus = EmbeddedBus::new();
-        bus.declare(&Queue::Reviews("default".parse().unwrap())).await.unwrap();
+        for pool in ["default", "other"] {
+            bus.declare(&Queue::Reviews(pool.parse().unwrap())).await.unwrap();
+        }
         let verdicts = bus.consume(&Queue::InReviewer, 10).await.unwrap();
         let current = Arc::new(Current::default());
         let key = SigningKey::from_random(&Zeroizing::new([7; 32]));
         let mut keys = KeyRing::new();
         let since = Timestamp::from_millis(0);
         keys.add(KeyRecord::new(key.public_key(), Role::Reviewer, "reviewer-1".parse().unwrap(), since)).unwrap();
+        let tools = Tools::find(|name| std::env::var_os(name));
         let config = ReviewerConfig {
             instance: "reviewer-1".parse().unwrap(),
             work_dir: root.join("data/reviewer"),
             supervisor: Supervisor::current_exe(),
-            pools: vec!["default".into()],
+            pools: vec!["default".into(), "other".into()],
             key,
-            slots: 2,
+            slots: 1,
             path: std::env::var_os("PATH").unwrap(),
-            tools_env: BTreeMap::new(),
-            hidden: vec![root.join("data")],
+            tools_env: tools.env,
+            hidden: tools.hidden.into_iter().chain([root.join("data")]).collect(),
             retry_pause: Duration::from_millis(10),
         };
         let shutdown = CancellationToken::new();
@@ -104,12 +106,12 @@ impl Bench {
 
     /// Sends a request and waits for the verdict, whose signature must be good.
     pub(crate) async fn ask(&mut self, request: &ReviewRequest) -> Verdict {
-        self.send(request).await;
+        self.send("default", request).await;
         self.verdict().await
     }
 
-    pub(crate) async fn send(&self, request: &ReviewRequest) {
-        let queue = Queue::Reviews("default".parse().unwrap());
+    pub(crate) async fn send(&self, pool: &str, request: &ReviewRequest) {
+        let queue = Queue::Reviews(pool.parse().unwrap());
         let id = "m-1".parse().unwrap();
         let message = Message::new(id, "review", request.task_id.clone(), 1, queue, request).unwrap();
         self.bus.publish(message).await.unwrap();

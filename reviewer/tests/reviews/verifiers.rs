@@ -16,6 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         what_passed_before_and_fails_now_is_a_regression,
         carried_paths_come_from_the_target,
         what_a_verifier_leaves_behind_does_not_stay,
+        a_rust_project_is_tested_with_the_users_toolchain,
     ]
 }
 
@@ -43,7 +44,6 @@ async fn a_verifier_sees_neither_the_environment_nor_the_network_nor_the_data() 
     let verdict = bench.review(&with(&script)).await;
     assert_eq!(verdict.verdict, Judgement::Approved, "{verdict:#?}");
     let log = bench.log(&verdict).await;
-    eprintln!("{log}");
     let (head, seen) = log.split_once("\n\n").unwrap();
     assert!(!seen.contains("environment"), "{log}");
     assert!(!seen.contains("network") || head.contains("NOT CUT OFF"), "{log}");
@@ -121,5 +121,19 @@ async fn what_a_verifier_leaves_behind_does_not_stay() {
     let script = "mkdir -p a/b; touch a/b/c; chmod 000 a/b; chmod 000 a; (setsid sleep 300 &) ; exit 0";
     assert_eq!(bench.review(&with(script)).await.verdict, Judgement::Approved);
     // `stop` looks for what is left in the work folder.
+    bench.stop().await;
+}
+
+async fn a_rust_project_is_tested_with_the_users_toolchain() {
+    let mut bench = Bench::new().await;
+    let task = Task::on(&[
+        ("Cargo.toml", "[package]\nname = \"sample\"\nedition = \"2024\"\n[lib]\npath = \"lib.rs\"\n"),
+        ("lib.rs", "#[test]\nfn adds() { assert_eq!(1 + 1, 2); }\n"),
+    ]);
+    let policy = verifier("cargo test --offline --lib", "");
+    let verdict = bench.review(&task.write("notes.md", "x\n").policy(&policy)).await;
+    let log = bench.log(&verdict).await;
+    assert_eq!(verdict.verdict, Judgement::Approved, "{log}");
+    assert!(log.contains("1 passed"), "{log}");
     bench.stop().await;
 }

@@ -4,6 +4,9 @@
 //! digest is what verdicts and grants bind. It also is the redo log of an apply.
 //! Its text for people is made in [`super::diff`].
 
+mod renames;
+mod validate;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
@@ -100,7 +103,7 @@ impl Changeset {
             }
         }
         added.extend(new.iter().filter(|(path, _)| old.get(path).is_none()));
-        changes.extend(take_renames(&mut deleted, &mut added));
+        changes.extend(renames::take(&mut deleted, &mut added));
         changes.extend(deleted.into_iter().map(|(path, entry)| Change {
             kind: ChangeKind::Deleted,
             path: path.clone(),
@@ -199,182 +202,5 @@ fn kind_in_place(old: &Entry, new: &Entry) -> ChangeKind {
     }
 }
 
-/// Moves pairs of files with the same content out of both maps; files that kept their name are paired first.
-fn take_renames<'a>(
-    deleted: &mut BTreeMap<&'a RelPath, &'a Entry>,
-    added: &mut BTreeMap<&'a RelPath, &'a Entry>,
-) -> Vec<Change> {
-    let mut sources: BTreeMap<Digest, Vec<&RelPath>> = BTreeMap::new();
-    for (path, entry) in deleted.iter().filter(|(_, entry)| can_be_renamed(entry)) {
-        sources.entry(entry.content_digest()).or_default().push(path);
-    }
-    let mut pairs: Vec<(&RelPath, &RelPath)> = Vec::new();
-    let mut taken = BTreeSet::new();
-    for same_name in [true, false] {
-        for (path, entry) in added.iter().filter(|(_, entry)| can_be_renamed(entry)) {
-            if taken.contains(path) {
-                continue;
-            }
-            let Some(candidates) = sources.get_mut(&entry.content_digest()) else { continue };
-            let found = candidates.iter().position(|from| !same_name || from.name() == path.name());
-            if let Some(index) = found {
-                pairs.push((candidates.remove(index), path));
-                taken.insert(*path);
-            }
-        }
-    }
-    let both = "pairs are made of entries that were in the maps, each once";
-    let rename = |(from, path): (&'a RelPath, &'a RelPath)| Change {
-        kind: ChangeKind::Renamed,
-        path: path.clone(),
-        from: Some(from.clone()),
-        old: Some(deleted.remove(from).expect(both).clone()),
-        new: Some(added.remove(path).expect(both).clone()),
-    };
-    pairs.into_iter().map(rename).collect()
-}
-
-/// Empty files are all alike, and links too often: to pair them would tell a story that nobody wrote.
-fn can_be_renamed(entry: &Entry) -> bool {
-    matches!(entry, Entry::File { size, .. } if *size > 0)
-}
-
-impl TryFrom<Raw> for Changeset {
-    type Error = InvalidChangeset;
-    fn try_from(raw: Raw) -> Result<Self, InvalidChangeset> {
-        let refuse = |reason: String| Err(InvalidChangeset(reason));
-        if raw.version != VERSION {
-            return refuse(format!("version {} is not known here, only {VERSION}", raw.version));
-        }
-        if !raw.changes.windows(2).all(|pair| pair[0].path < pair[1].path) {
-            return refuse("the changes are not in the order of their paths".to_owned());
-        }
-        if let Some(change) = raw.changes.iter().find(|change| !is_possible(change)) {
-            return refuse(format!("the entries of `{}` do not fit its kind", change.path));
-        }
-        let changeset = Self { version: raw.version, changes: raw.changes };
-        let paths = changeset.path_changes();
-        if let Some(pair) = paths.windows(2).find(|pair| pair[0].path == pair[1].path) {
-            return refuse(format!("`{}` is changed twice", pair[0].path));
-        }
-        for entries in [side(&paths, |change| change.old), side(&paths, |change| change.new)] {
-            Manifest::new(entries).map_err(|e| InvalidChangeset(e.to_string()))?;
-        }
-        Ok(changeset)
-    }
-}
-
-fn side<'a>(paths: &[PathChange<'a>], pick: impl Fn(&PathChange<'a>) -> Option<&'a Entry>) -> BTreeMap<RelPath, Entry> {
-    paths.iter().filter_map(|change| Some((change.path.clone(), pick(change)?.clone()))).collect()
-}
-
-fn is_possible(change: &Change) -> bool {
-    match (change.kind, &change.from, &change.old, &change.new) {
-        (ChangeKind::Added, None, None, Some(_)) | (ChangeKind::Deleted, None, Some(_), None) => true,
-        (ChangeKind::Renamed, Some(from), Some(old), Some(new)) => {
-            from != &change.path
-                && can_be_renamed(old)
-                && can_be_renamed(new)
-                && old.content_digest() == new.content_digest()
-        }
-        (kind, None, Some(old), Some(new)) => !old.same(new) && kind == kind_in_place(old, new),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::super::memory::{file, file_with, link, manifest, path, tree};
-    use super::*;
-
-    fn summary(old: &Manifest, new: &Manifest) -> Vec<String> {
-        let changes = Changeset::between(old, new);
-        let again = Changeset::parse(&changes.to_bytes()).unwrap();
-        assert_eq!(again, changes);
-        let from = |c: &Change| c.from.as_ref().map(|p| format!("{p} -> ")).unwrap_or_default();
-        changes.changes().iter().map(|c| format!("{:?} {}{}", c.kind, from(c), c.path)).collect()
-    }
-
-    #[test]
-    fn every_kind_of_change_is_named() {
-        let old = manifest(&[
-            ("gone", file("1")),
-            ("link", link("a")),
-            ("mode", file("2")),
-            ("moved/x", file("3")),
-            ("same", file("4")),
-            ("text", file("5")),
-            ("type", file("6")),
-        ]);
-        let new = manifest(&[
-            ("elsewhere/x", file_with("3", 0o755)),
-            ("fresh", file("7")),
-            ("link", link("b")),
-            ("mode", file_with("2", 0o755)),
-            ("same", file("4")),
-            ("text", file("changed")),
-            ("type", link("text")),
-        ]);
-        let expected = [
-            "Renamed moved/x -> elsewhere/x",
-            "Added fresh",
-            "Deleted gone",
-            "Modified link",
-            "ModeChanged mode",
-            "Modified text",
-            "TypeChanged type",
-        ];
-        assert_eq!(summary(&old, &new), expected);
-        assert!(summary(&old, &old).is_empty());
-    }
-
-    #[test]
-    fn renames_prefer_the_same_name_and_never_pair_empty_files() {
-        let old = tree(&[("a/one", "same"), ("a/two", "same"), ("empty", "")]);
-        let new = tree(&[("b/one", "same"), ("b/two", "same"), ("b/zero", "same"), ("void", "")]);
-        let expected =
-            ["Renamed a/one -> b/one", "Renamed a/two -> b/two", "Added b/zero", "Deleted empty", "Added void"];
-        assert_eq!(summary(&old, &new), expected);
-    }
-
-    #[test]
-    fn a_file_that_becomes_a_directory_is_a_deletion_and_additions() {
-        let (old, new) = (tree(&[("a", "1")]), tree(&[("a/b", "2")]));
-        assert_eq!(summary(&old, &new), ["Deleted a", "Added a/b"]);
-        assert_eq!(summary(&new, &old), ["Added a", "Deleted a/b"]);
-    }
-
-    #[test]
-    fn a_changeset_that_no_two_trees_give_is_refused() {
-        let good = Changeset::between(&tree(&[("a", "1"), ("b", "1x")]), &tree(&[("a", "2"), ("c", "1x")]));
-        let text = String::from_utf8(good.to_bytes()).unwrap();
-        assert!(Changeset::parse(text.as_bytes()).is_ok());
-        for (from, to) in [
-            (r#""kind":"modified""#, r#""kind":"added""#),
-            (r#""kind":"modified""#, r#""kind":"type_changed""#),
-            (r#""path":"a""#, r#""path":"d""#),
-            (r#""path":"a""#, r#""path":".git/config""#),
-            (r#""from":"b""#, r#""from":"a""#),
-            (r#""from":"b""#, r#""from":null"#),
-            (r#""version":1"#, r#""version":2"#),
-            (r#""version":1"#, r#""version":1,"x":1"#),
-            (r#""path":"c""#, r#""path":"a/c""#),
-        ] {
-            assert!(text.contains(from), "{from}");
-            assert!(Changeset::parse(text.replacen(from, to, 1).as_bytes()).is_err(), "{from} -> {to}");
-        }
-        for bad in ["", "null", "[]", "{}"] {
-            assert!(Changeset::parse(bad.as_bytes()).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn five_thousand_files_are_five_thousand_changes() {
-        let entries = (0..5000).map(|n| (path(&format!("d{}/f{n}", n % 50)), file(&n.to_string())));
-        let new = Manifest::new(entries.collect()).unwrap();
-        let changes = Changeset::between(&Manifest::default(), &new);
-        assert_eq!(changes.changes().len(), new.len());
-        assert_eq!(changes.counts()[&ChangeKind::Added], 5000);
-        assert_eq!(Changeset::parse(&changes.to_bytes()).unwrap(), changes);
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@
 //! runs no git: commits are made from an [`Applied`] by whoever holds the lock.
 
 mod classify;
+mod home;
 mod lock;
 mod plan;
 mod source;

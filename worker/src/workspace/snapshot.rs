@@ -5,72 +5,25 @@
 //! are in it when the snapshot is returned. Nothing in the directory is changed.
 //! A file that can't be read is an error and never a gap.
 
+mod absent;
+mod error;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use checkrein_shared::blob::{self, Blobs};
+use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::tree::manifest::{ENTRIES_MAX, InvalidManifest};
-use checkrein_shared::tree::path::InvalidPath;
 use checkrein_shared::tree::{Content, Entry, Manifest, Mode, RelPath, node};
+
+pub use error::Error;
 
 use super::beneath::Root;
 use super::cache::StatCache;
 use super::rules::Rules;
 use super::walk::{self, Found};
-
-/// Why a directory could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// Something could not be read.
-    #[error("can't read `{}`", .path.display())]
-    Io {
-        /// What.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A path can't be part of a tree.
-    #[error("`{}` can't be part of a tree", .path.display())]
-    Path {
-        /// The path.
-        path: PathBuf,
-        /// The cause.
-        source: InvalidPath,
-    },
-    /// There are too many files.
-    #[error("`{}` has more than {ENTRIES_MAX} files: exclude what does not matter with ignore rules", .0.display())]
-    TooManyFiles(PathBuf),
-    /// The directory changed so much meanwhile that what was found does not fit together.
-    #[error("`{}` changed while it was measured: try again when it rests", .path.display())]
-    Restless {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: InvalidManifest,
-    },
-    /// A content could not be stored.
-    #[error("can't store the contents of `{}`", .path.display())]
-    Blob {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: blob::Error,
-    },
-    /// The tree could not be stored.
-    #[error("can't store the tree of `{}`", .path.display())]
-    Tree {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: node::Error,
-    },
-}
 
 /// How a directory is measured.
 pub struct Survey<'a> {
@@ -169,10 +122,10 @@ pub async fn snapshot(directory: &Path, cache: &mut StatCache, survey: &Survey<'
         entries.insert(path, entry);
     }
     cache.retain(|path| entries.contains_key(path));
-    add_absent(&mut entries, &survey.absent);
+    absent::add(&mut entries, &survey.absent);
     let restless = |source| Error::Restless { path: directory.to_owned(), source };
     let manifest = Manifest::new(entries).map_err(restless)?;
-    let tree = |source| Error::Tree { path: directory.to_owned(), source };
+    let tree = |source| Error::Tree { path: directory.to_owned(), source: Box::new(source) };
     let name = match survey.blobs {
         Some(blobs) => node::store_tree(blobs, &manifest, survey.known).await.map_err(tree)?,
         None => node::root(&manifest),
@@ -247,31 +200,6 @@ async fn is_stored(survey: &Survey<'_>, stored: &BTreeSet<Digest>, digest: Diges
             Ok(size.map_err(|source| Error::Blob { path: root.path().to_owned(), source })?.is_some())
         }
         _ => Ok(true),
-    }
-}
-
-/// Adds what could not be written here, unless something else stands in its place now.
-fn add_absent(entries: &mut BTreeMap<RelPath, Entry>, absent: &BTreeMap<RelPath, Entry>) {
-    for (path, entry) in absent {
-        let in_the_way = path.ancestors().any(|above| entries.contains_key(&above));
-        if !in_the_way && !entries.contains_key(path) {
-            entries.insert(path.clone(), entry.clone());
-        }
-    }
-    // A directory may have come where the file was: then the file is gone.
-    let gone: Vec<RelPath> = absent
-        .keys()
-        .filter(|path| {
-            let after = [path.as_bytes(), b"/"].concat();
-            entries
-                .range::<[u8], _>((Bound::Excluded(after.as_slice()), Bound::Unbounded))
-                .next()
-                .is_some_and(|(other, _)| other.is_below(path))
-        })
-        .cloned()
-        .collect();
-    for path in gone {
-        entries.remove(&path);
     }
 }
 

@@ -17,13 +17,11 @@ use checkrein_shared::tree::{LinkTarget, Mode};
 use rustix::fs::{self as sys, AtFlags, Dir, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::home::{self, make, unlink_empty};
 use super::plan::{Plan, VERSION};
 use super::standing::{Standing, standing_at};
 use crate::workspace::STAGE_NAME;
 use crate::workspace::beneath::{DIRECTORY, Place, Root};
-
-/// The name inside `.git`, where no leading dot is needed.
-const NAME_IN_GIT: &str = "checkrein-apply";
 
 const PLAN: &str = "plan";
 const PLAN_BYTES_MAX: u64 = 64 << 20;
@@ -41,7 +39,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Opens the stage of a changeset, or `None` if there is none.
     pub(super) fn existing(root: &Root, changeset: Digest) -> io::Result<Option<Self>> {
-        for (names, path) in homes(root) {
+        for (names, path) in home::homes(root) {
             if let Some(stage) = Self::enter(root, &names, path, changeset)? {
                 return Ok(Some(stage));
             }
@@ -70,8 +68,8 @@ impl Stage {
             return Ok(stage);
         }
         let top = root.directory(None)?;
-        let [(in_git, git_path), (own, own_path)] = homes(root);
-        let (names, path) = if git_is_usable(&top)? { (in_git, git_path) } else { (own, own_path) };
+        let [(in_git, git_path), (own, own_path)] = home::homes(root);
+        let (names, path) = if home::git_is_usable(&top)? { (in_git, git_path) } else { (own, own_path) };
         let mut holder = top;
         for part in &names {
             make(&holder, part)?;
@@ -207,7 +205,7 @@ impl Stage {
         let top = root.directory(None)?;
         if !self.path.starts_with(root.path().join(STAGE_NAME)) {
             let git = sys::openat(&top, ".git", DIRECTORY, sys::Mode::empty())?;
-            return unlink_empty(&git, NAME_IN_GIT);
+            return unlink_empty(&git, home::NAME_IN_GIT);
         }
         let others = Dir::read_from(&self.holder)?.flatten().any(|entry| {
             let name = entry.file_name().to_bytes();
@@ -216,31 +214,8 @@ impl Stage {
         if others {
             return Ok(());
         }
-        sys::unlinkat(&self.holder, ".gitignore", AtFlags::empty()).or_else(absent)?;
+        sys::unlinkat(&self.holder, ".gitignore", AtFlags::empty()).or_else(home::absent)?;
         unlink_empty(&top, STAGE_NAME)
-    }
-}
-
-fn homes(root: &Root) -> [(Vec<&'static str>, PathBuf); 2] {
-    [
-        (vec![".git", NAME_IN_GIT], root.path().join(".git").join(NAME_IN_GIT)),
-        (vec![STAGE_NAME], root.path().join(STAGE_NAME)),
-    ]
-}
-
-/// Whether `.git` is a directory on the same file system; in worktrees and submodules it is a file.
-fn git_is_usable(top: &OwnedFd) -> io::Result<bool> {
-    match sys::openat(top, ".git", DIRECTORY, sys::Mode::empty()) {
-        Ok(git) => Ok(sys::fstat(&git)?.st_dev == sys::fstat(top)?.st_dev),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
-        Err(e) => Err(e.into()),
-    }
-}
-
-fn make(directory: &OwnedFd, name: &str) -> io::Result<()> {
-    match sys::mkdirat(directory, name, sys::Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(e) => Err(e.into()),
     }
 }
 
@@ -249,15 +224,4 @@ fn write_new(directory: &OwnedFd, name: &str, bytes: &[u8]) -> io::Result<File> 
     let mut file = File::from(sys::openat(directory, name, flags, sys::Mode::RUSR | sys::Mode::WUSR)?);
     file.write_all(bytes)?;
     Ok(file)
-}
-
-fn absent(error: Errno) -> Result<(), Errno> {
-    if error == Errno::NOENT { Ok(()) } else { Err(error) }
-}
-
-fn unlink_empty(directory: &OwnedFd, name: &str) -> io::Result<()> {
-    match sys::unlinkat(directory, name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
-        Err(e) => Err(e.into()),
-    }
 }
