@@ -78,6 +78,9 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::LeaseExpired { epoch } => {
             Line::new(Tone::Bad, format!("attempt {epoch} was lost: its worker is gone"))
         }
+        EventKind::MessageDied { message, reason, .. } => {
+            Line::new(Tone::Bad, format!("a message of kind `{message}` could not be handled by anybody: {reason}"))
+        }
         EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
         EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
@@ -136,7 +139,7 @@ fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
             Basis::SelfReported => "self-reported",
             Basis::Verified => "verified",
         };
-        format!("the agent claims: \"{}\" ({word})", claim.text)
+        format!("claimed: \"{}\" ({word})", claim.text)
     };
     let issue = |i: &IssueRef| format!("open: {}", i.text);
     let claims: Vec<_> = checkpoint.summary.completed.iter().take(5).map(basis).collect();

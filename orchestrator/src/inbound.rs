@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
-use checkrein_shared::ids::MessageId;
 use checkrein_shared::json;
 use checkrein_shared::records::{Attempt, CheckpointMessage, Role, Verdict, VerdictMessage};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
@@ -229,27 +228,4 @@ impl Inbound {
 
 fn read<T: serde::de::DeserializeOwned>(message: &Message, what: &'static str) -> Result<T, Refused> {
     message.parse(what).map_err(|e| Refused::ForGood(crate::chain_of(&e)))
-}
-
-/// Consumes what nobody could handle: it is logged, and kept out of the way.
-pub(crate) async fn bury_the_dead(bus: &dyn Bus, shutdown: CancellationToken) -> Result<(), ConsumeError> {
-    let mut consumer = bus.consume(&Queue::Dead, 1).await?;
-    loop {
-        let delivery = tokio::select! {
-            () = shutdown.cancelled() => return Ok(()),
-            delivery = consumer.next() => delivery,
-        };
-        let Some(delivery) = delivery else { return Ok(()) };
-        let id: &MessageId = &delivery.message.id;
-        tracing::error!(
-            message.id = %id,
-            message.kind = %delivery.message.kind,
-            task.id = %delivery.message.task,
-            death = ?delivery.death,
-            "a message could not be handled by anybody"
-        );
-        if let Err(error) = delivery.ack().await {
-            tracing::debug!(%error, "a dead message will be delivered again");
-        }
-    }
 }

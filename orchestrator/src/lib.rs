@@ -16,6 +16,7 @@ mod listing;
 mod background;
 mod clock;
 mod coordinator;
+mod dead;
 mod inbound;
 
 mod describe;

@@ -79,6 +79,7 @@ impl LocalApi {
             workspace: workspace.clone(),
             constraints: of_task.chain(of_policy).collect(),
             labels: spec.labels.clone(),
+            budgets: spec.budgets.clone(),
         })
     }
 

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::background;
 use crate::clock::Leases;
 use crate::coordinator::{LocalCoordinator, Refusals};
+use crate::dead;
 use crate::engine::{self, Engine, Routes};
-use crate::inbound::{self, Inbound};
+use crate::inbound::Inbound;
 use crate::local_api::LocalApi;
 use crate::store::Store;
 
@@ -98,7 +99,7 @@ impl Orchestrator {
             tokio::try_join!(
                 inbound.run(bus, Queue::InWorker, shutdown.clone()),
                 inbound.run(bus, Queue::InReviewer, shutdown.clone()),
-                inbound::bury_the_dead(bus, shutdown.clone()),
+                dead::run(self.engine.clone(), bus, shutdown.clone()),
             )
         };
         let background = async {

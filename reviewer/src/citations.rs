@@ -128,7 +128,10 @@ fn has_field(record: &Value, field: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use checkrein_shared::blob::FsBlobs;
+
     use super::*;
+    use crate::testing::Sample;
 
     #[test]
     fn lines_and_quotations_must_stand_where_they_are_said_to() {
@@ -150,6 +153,43 @@ mod tests {
             assert_eq!(stands_there(text, line, quote), expected, "{line:?} {quote:?}");
         }
         assert!(!stands_there(b"", Some(1), None));
+    }
+
+    #[tokio::test]
+    async fn citations_are_checked_against_tree_base_and_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = FsBlobs::open(folder.path()).unwrap();
+        let subject = Sample::new()
+            .base("old.rs", "gone\n")
+            .base("a.rs", "was\n")
+            .tree("a.rs", "is\n")
+            .log("log:x", "s")
+            .subject();
+        for text in ["gone\n", "was\n", "is\n"] {
+            blobs.put(text.as_bytes()).await.unwrap();
+        }
+        let evidence = subject.evidence.keys().collect();
+        let sources = Sources::new(&blobs, evidence, &subject.tree, &subject.base, &subject.checkpoint);
+        let file = |path: &str, line, quote: Option<&str>| SourceRef::File {
+            path: path.into(),
+            line,
+            quote: quote.map(str::to_owned),
+        };
+        for (source, holds) in [
+            (file("a.rs", Some(1), Some("is")), true),
+            (file("a.rs", Some(1), Some("was")), true),
+            (file("old.rs", Some(1), Some("gone")), true),
+            (file("a.rs", Some(2), None), false),
+            (file("a.rs", Some(1), Some("never")), false),
+            (file("src/missing.rs", None, None), false),
+            (file("../etc/passwd", None, None), false),
+            (SourceRef::Evidence("log:x".parse().unwrap()), true),
+            (SourceRef::Evidence("log:y".parse().unwrap()), false),
+            (SourceRef::Checkpoint("objective/text".into()), true),
+            (SourceRef::Checkpoint("objective/verdict".into()), false),
+        ] {
+            assert_eq!(sources.fault(&source).await.unwrap().is_none(), holds, "{source:?}");
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) async fn ask(context: &Context, api: &dyn Api, id: &TaskId) -> Result
         let task = api.task(id).await?;
         match task.summary.state {
             TaskState::Waiting => {
-                let items = task.item.as_ref().map(std::slice::from_ref).unwrap_or_default();
+                let items = task.item.as_slice();
                 inbox_lines(out, items, Timestamp::now()).iter().for_each(|line| out.line(line));
                 let question = "[a]pprove [d]iff [r]equest changes [t]ake over [q]uit and park: ";
                 let Some(answer) = read(context, question).await? else { return Ok(Answer::Quit) };

@@ -115,13 +115,11 @@ impl Embedded {
     }
 
     /// Runs a part; where it ends before the shutdown, everything ends.
-    fn spawn<E: std::error::Error + 'static>(
+    fn spawn<E: std::error::Error + Send + 'static>(
         &mut self,
         part: &'static str,
         work: impl Future<Output = Result<(), E>> + Send + 'static,
-    ) where
-        E: Send,
-    {
+    ) {
         let (shutdown, broken) = (self.shutdown.clone(), self.broken.clone());
         self.parts.spawn(async move {
             let ended = work.await.map_err(|error| chain(&error));

@@ -55,6 +55,21 @@ impl Turn<'_> {
         }
     }
 
+    /// A job or a request that nobody can handle would come back for ever: a person has to look.
+    pub(super) fn message_died(&mut self, message: &str, epoch: u64, reason: &str) -> Handled {
+        if epoch != self.task.epoch {
+            return Ok(Some(Reason::StaleEpoch));
+        }
+        let about = match (&self.task.state, self.task.next_step()) {
+            (State::Queued { job: JobKind::Step { .. } }, Some(step)) => About::Failure { step: step.clone() },
+            (State::Queued { .. } | State::Reviewing { .. }, _) => About::Gate {},
+            _ => return Ok(Some(Reason::NotInThisState)),
+        };
+        let why = format!("a message of kind `{message}` could not be handled by anybody: {reason}");
+        self.escalate(None, about, why);
+        Ok(None)
+    }
+
     pub(super) fn lease_expired(&mut self, epoch: u64) -> Handled {
         if epoch != self.task.epoch {
             return Ok(Some(Reason::StaleEpoch));

@@ -23,6 +23,7 @@ fn dispatch(turn: &mut Turn<'_>, event: &EventKind) -> Handled {
     match event {
         EventKind::LeaseTaken { job_id, epoch, worker } => turn.lease_taken(job_id, *epoch, worker),
         EventKind::LeaseExpired { epoch } => turn.lease_expired(*epoch),
+        EventKind::MessageDied { message, epoch, reason } => turn.message_died(message, *epoch, reason),
         EventKind::DispatchTimedOut { epoch } => turn.dispatch_timed_out(*epoch),
         EventKind::CheckpointWritten { checkpoint, record, completes } => {
             turn.checkpoint_written(checkpoint, *record, completes.as_ref())

@@ -41,6 +41,15 @@ pub enum EventKind {
         /// The attempt.
         epoch: u64,
     },
+    /// Nobody could handle a message about the task.
+    MessageDied {
+        /// What it was: `job`, `review`, ..
+        message: String,
+        /// The attempt that it was about.
+        epoch: u64,
+        /// What became of it.
+        reason: String,
+    },
     /// A job was queued for too long; its message may be lost.
     DispatchTimedOut {
         /// The attempt.
@@ -213,6 +222,7 @@ impl EventKind {
         match self {
             Self::LeaseTaken { .. } => "lease_taken",
             Self::LeaseExpired { .. } => "lease_expired",
+            Self::MessageDied { .. } => "message_died",
             Self::DispatchTimedOut { .. } => "dispatch_timed_out",
             Self::CheckpointWritten { .. } => "checkpoint_written",
             Self::AttemptEnded { .. } => "attempt_ended",

@@ -8,6 +8,7 @@ use checkrein_shared::policy::{
     RoundFacts, StepFacts, TaskFacts, TestFacts, VerifierFacts, any_glob,
 };
 use checkrein_shared::records::{Judgement, Trigger};
+use checkrein_shared::time::Span;
 
 use super::rounds::is_complete;
 use super::task::{Answer, Slot, State};
@@ -145,9 +146,18 @@ impl Turn<'_> {
         self.task.verdicts.iter().any(|v| v.stale.iter().any(|m| m.field == field))
     }
 
+    /// The smaller of what the task and the policy allow, and what a person allowed on top.
     fn wall_limit_ms(&self) -> Option<u64> {
-        let limit = self.context.policy.policy().budgets.task.wall?.as_millis();
-        Some(limit.saturating_add(self.task.usage.wall_extra_ms))
+        Some(self.wall_budget()?.as_millis().saturating_add(self.task.usage.wall_extra_ms))
+    }
+
+    fn wall_budget(&self) -> Option<Span> {
+        smaller(self.task.spec.budgets.wall, self.context.policy.policy().budgets.task.wall)
+    }
+
+    /// How many review rounds there may be.
+    pub(super) fn round_limit(&self) -> Option<u64> {
+        smaller(self.task.spec.budgets.rounds, self.context.policy.policy().budgets.task.rounds)
     }
 
     /// How much time under lease is left, where there is a limit.
@@ -159,9 +169,9 @@ impl Turn<'_> {
         self.wall_limit_ms().map_or(0, |limit| count(self.task.usage.wall_ms.saturating_mul(100) / limit.max(1)))
     }
 
-    /// Allows as much wall time again as the policy allows in all.
+    /// Allows as much wall time again as there was in all.
     pub(super) fn raise_budget(&mut self) {
-        if let Some(limit) = self.context.policy.policy().budgets.task.wall {
+        if let Some(limit) = self.wall_budget() {
             self.task.usage.wall_extra_ms = self.task.usage.wall_extra_ms.saturating_add(limit.as_millis());
         }
     }
@@ -174,6 +184,14 @@ fn kind_name(kind: checkrein_shared::records::ReviewKind) -> &'static str {
         ReviewKind::Model => "model",
         ReviewKind::Command => "command",
         ReviewKind::Human => "human",
+    }
+}
+
+/// The smaller of two limits, where there is one.
+fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (limit, None) | (None, limit) => limit,
     }
 }
 

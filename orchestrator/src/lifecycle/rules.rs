@@ -250,10 +250,6 @@ impl Turn<'_> {
         required_reviews(self.context.policy, trigger, &self.facts(Some(trigger)))
     }
 
-    pub(super) fn round_limit(&self) -> Option<u64> {
-        self.context.policy.policy().budgets.task.rounds
-    }
-
     /// A level by name, or the policy's default.
     pub(super) fn level(&self, name: Option<&str>) -> (String, Level) {
         let policy = self.context.policy.policy();

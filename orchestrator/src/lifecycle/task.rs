@@ -11,8 +11,8 @@ use checkrein_shared::ids::{
     ApprovalId, EscalationId, FindingId, GrantId, InstanceId, ReviewId, RootId, StepId, TaskId,
 };
 use checkrein_shared::records::{
-    ApprovalRef, Bindings, ChangesetRef, CheckpointRef, ConstraintRef, Finding, JobKind, Judgement, Mismatch, Plan,
-    RequiredAction, ReviewKind, Risk, Trigger, VerifierOutcome,
+    ApprovalRef, Bindings, Budgets, ChangesetRef, CheckpointRef, ConstraintRef, Finding, JobKind, Judgement, Mismatch,
+    Plan, RequiredAction, ReviewKind, Risk, Trigger, VerifierOutcome,
 };
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,8 @@ pub struct SpecState {
     pub constraints: Vec<ConstraintRef>,
     /// Labels, for policies.
     pub labels: BTreeMap<String, String>,
+    /// The task's own limits; the policy's count besides.
+    pub budgets: Budgets,
 }
 
 /// The policy that a task pins.

@@ -60,6 +60,8 @@ pub(crate) fn digest(base: &Manifest, globs: &Globs) -> Digest {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::testing::manifest;
 
@@ -106,5 +108,27 @@ mod tests {
         let one = digest(&manifest(&[("tests/a", "1"), ("src", "1")]), &tests());
         assert_eq!(one, digest(&manifest(&[("tests/a", "1"), ("src", "2")]), &tests()));
         assert_ne!(one, digest(&manifest(&[("tests/a", "2"), ("src", "1")]), &tests()));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_was_done_to_the_tests_the_base_s_version_is_back(
+            base in prop::collection::btree_map("(tests/)?[ab](/[ab])?", "[12]", 0..6),
+            tree in prop::collection::btree_map("(tests/)?[ab](/[ab])?|tests", "[12]", 0..6),
+        ) {
+            let of = |files: &std::collections::BTreeMap<String, String>| {
+                let entries = files.iter().map(|(path, content)| (path.parse().unwrap(), crate::testing::file(content)));
+                Manifest::new(entries.collect()).ok()
+            };
+            if let (Some(base), Some(tree)) = (of(&base), of(&tree)) {
+                let found = restore(&base, &tree, &tests());
+                for (path, entry) in base.iter().filter(|(path, _)| tests().matches(path)) {
+                    prop_assert_eq!(found.manifest.get(path), Some(entry));
+                }
+                for (path, entry) in found.manifest.iter().filter(|(path, _)| !found.restored.contains(*path)) {
+                    prop_assert_eq!(tree.get(path), Some(entry));
+                }
+            }
+        }
     }
 }

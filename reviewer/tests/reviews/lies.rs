@@ -13,6 +13,7 @@ pub(crate) fn tests() -> Vec<Test> {
         a_deleted_test_comes_back_for_the_run,
         text_that_gives_orders_has_no_effect,
         a_secret_is_found_and_not_repeated,
+        what_was_accepted_is_the_ground_for_what_follows,
     ]
 }
 
@@ -103,5 +104,29 @@ async fn a_secret_is_found_and_not_repeated() {
     assert_eq!(of(&verdict, "secrets").len(), 1);
     let whole = serde_json::to_string(&verdict).unwrap() + &bench.log(&verdict).await;
     assert!(whole.contains("[redacted:") && !whole.contains(&key));
+    bench.stop().await;
+}
+
+async fn what_was_accepted_is_the_ground_for_what_follows() {
+    let mut bench = Bench::new().await;
+    let first = Task::on(&BUG).write(FIX.0, FIX.1).write(".github/workflows/ci.yml", "on: push\n");
+    let stored = bench.store(&first).await;
+    let verdict = bench.ask(&stored.request).await;
+    assert_eq!((verdict.verdict, of(&verdict, "policy_or_ci").len()), (Judgement::Approved, 1));
+
+    // The same file is not raised again: only what is new is looked at.
+    let second = first.clone().after(&stored).write("notes.md", "more\n");
+    let verdict = bench.review(&second).await;
+    assert_eq!((verdict.verdict, of(&verdict, "policy_or_ci").len()), (Judgement::Approved, 0), "{verdict:#?}");
+
+    let broken = second.write("add.sh", BUG[0].1).round(2);
+    let verdict = bench.review(&broken).await;
+    assert_eq!(verdict.verdict, Judgement::ChangesRequired);
+    let regression = of(&verdict, "regression");
+    assert!(regression[0].claim.contains("passed at the last accepted checkpoint"), "{regression:?}");
+
+    let mut forged = bench.store(&first.after(&stored).round(3)).await;
+    forged.request.accepted.as_mut().unwrap().record = forged.request.checkpoint.record;
+    assert_eq!(bench.ask(&forged.request).await.verdict, Judgement::Rejected);
     bench.stop().await;
 }

@@ -38,6 +38,7 @@ pub(crate) struct Task {
     pub(crate) open: Vec<Finding>,
     pub(crate) round: u32,
     pub(crate) kind: ReviewKind,
+    after: Option<CheckpointRef>,
 }
 
 /// What was stored, and the request that asks about it.
@@ -59,7 +60,18 @@ impl Task {
             open: Vec::new(),
             round: 1,
             kind: ReviewKind::Rules,
+            after: None,
         }
+    }
+
+    /// The same task later: what was reviewed is accepted.
+    pub(crate) fn after(mut self, accepted: &Stored) -> Self {
+        self.after = Some(accepted.request.checkpoint.clone());
+        self
+    }
+
+    fn sequence(&self) -> u64 {
+        self.after.as_ref().map_or(1, |accepted| accepted.sequence + 1)
     }
 
     pub(crate) fn write(mut self, path: &str, content: impl AsRef<[u8]>) -> Self {
@@ -102,7 +114,7 @@ impl Task {
         let checkpoint = self.checkpoint(&spec, policy, index, base, tree, hash);
         let record = put(blobs, &checkpoint).await;
         let request = ReviewRequest {
-            review_id: checkpoint.task_id.review(1, self.round, "rules", 1).unwrap(),
+            review_id: checkpoint.task_id.review(self.sequence(), self.round, "rules", 1).unwrap(),
             task_id: checkpoint.task_id.clone(),
             review: "rules".into(),
             kind: self.kind,
@@ -111,10 +123,10 @@ impl Task {
             checkpoint: CheckpointRef {
                 id: checkpoint.checkpoint_id.clone(),
                 hash: checkpoint.integrity.checkpoint_hash,
-                sequence: 1,
+                sequence: self.sequence(),
                 record,
             },
-            accepted: None,
+            accepted: self.after.clone(),
             spec: put(blobs, &spec).await,
             policy,
             open_findings: put(blobs, &self.open).await,
@@ -163,9 +175,9 @@ impl Task {
         let task: TaskId = "t-reviewed".parse().unwrap();
         let checkpoint = Checkpoint {
             format: 1,
-            checkpoint_id: task.checkpoint(1),
+            checkpoint_id: task.checkpoint(self.sequence()),
             task_id: task.clone(),
-            sequence: 1,
+            sequence: self.sequence(),
             created_at: Timestamp::from_millis(1_000),
             runtime_version: "sh-1".into(),
             state_version: 3,
@@ -196,7 +208,7 @@ impl Task {
                 pending_step_ids: Vec::new(),
             },
             changesets: ChangesetState {
-                proposed: ChangesetRef { id: task.changeset(1), hash: changeset },
+                proposed: ChangesetRef { id: task.changeset(self.sequence()), hash: changeset },
                 applied: Vec::new(),
             },
             evidence: EvidenceState {
@@ -210,7 +222,10 @@ impl Task {
             open_errors: Vec::new(),
             resume: Resume { idempotency_key: Digest::of("key"), preconditions: Vec::new(), run_state: None },
             summary: Summary { completed: self.claims.clone(), next: Vec::new() },
-            integrity: Integrity { previous_checkpoint_hash: None, checkpoint_hash: Digest::of("") },
+            integrity: Integrity {
+                previous_checkpoint_hash: self.after.as_ref().map(|accepted| accepted.hash),
+                checkpoint_hash: Digest::of(""),
+            },
         };
         checkpoint.seal().unwrap()
     }

@@ -8,11 +8,13 @@
 
 mod embedded;
 mod message;
+mod queue;
 
 use async_trait::async_trait;
 
 pub use embedded::{Depth, EmbeddedBus, Limits};
-pub use message::{InvalidMessage, InvalidPool, InvalidQueue, KIND_BYTES_MAX, MESSAGE_BYTES_MAX, Message, Pool, Queue};
+pub use message::{InvalidMessage, KIND_BYTES_MAX, MESSAGE_BYTES_MAX, Message};
+pub use queue::{InvalidPool, InvalidQueue, Pool, Queue};
 
 /// How many messages a queue holds before it refuses more.
 pub const QUEUE_LENGTH_MAX: usize = 100_000;

@@ -7,10 +7,10 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{InstanceId, StepId, TaskId};
 use checkrein_shared::policy::{self, CompiledPolicy};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, Author, ChangesetRef, ChangesetState, Checkpoint, Confidence, ConstraintRef, Coverage,
-    EffectClass, EvidenceIndex, EvidenceState, Finding, FindingStatus, Integrity, IssueRef, Judgement, Objective, Plan,
-    PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity, SourceRef, Step, StepAction, Summary, Trigger,
-    Verdict, WorkspaceState,
+    Attempt, AttemptOutcome, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, Confidence, ConstraintRef,
+    Coverage, EffectClass, EvidenceIndex, EvidenceState, Finding, FindingStatus, Integrity, IssueRef, Judgement,
+    Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity, SourceRef, Step, StepAction,
+    Summary, Trigger, Verdict, WorkspaceState,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -430,5 +430,6 @@ pub(super) fn spec(objective: &str) -> SpecState {
         workspace: "/srv/project".into(),
         constraints: vec![ConstraintRef { id: "c".into(), version: 1, hash: digest("c") }],
         labels: BTreeMap::new(),
+        budgets: Budgets::default(),
     }
 }

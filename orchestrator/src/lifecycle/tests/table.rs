@@ -57,6 +57,10 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
     vec![
         ("LeaseTaken", world.lease()),
         ("LeaseExpired", EventKind::LeaseExpired { epoch: world.task.epoch }),
+        (
+            "MessageDied",
+            EventKind::MessageDied { message: "job".into(), epoch: world.task.epoch, reason: "rejected".into() },
+        ),
         ("DispatchTimedOut", EventKind::DispatchTimedOut { epoch: world.task.epoch }),
         ("Checkpoint, no gate", written(world.checkpoint(Trigger::PlanSubgraphDone, false, "base", "tree"), None)),
         ("Checkpoint, gate", world.gate("work", "base", "tree")),

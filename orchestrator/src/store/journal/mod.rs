@@ -2,7 +2,7 @@
 //!
 //! `docs/journal.md` describes the files for people. The parts: [`codec`] is the
 //! text of a line, [`segment`] the names and births of files, [`scan`] reads and
-//! checks the chain, [`recovery`] opens it after whatever happened, [`append`]
+//! checks the chain, [`recovery`] and [`repair`] open it after whatever happened, [`append`]
 //! writes batches, [`read`] fetches single records, [`head`] is the copy of the
 //! chain's head outside the chain. Nothing here knows tasks or the index.
 
@@ -11,6 +11,7 @@ mod codec;
 mod head;
 mod read;
 mod recovery;
+mod repair;
 mod scan;
 mod segment;
 
@@ -21,8 +22,9 @@ pub(super) use append::Writer;
 pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
 pub(super) use head::HeadFile;
 pub(super) use read::Reader;
-pub use recovery::TornTail;
-pub(super) use recovery::{Opened, open, unfinished_tail};
+pub(super) use recovery::{Opened, open};
+pub use repair::TornTail;
+pub(super) use repair::unfinished_tail;
 pub(super) use scan::{Scan, ScanError};
 pub(super) use segment::{list, path_of};
 

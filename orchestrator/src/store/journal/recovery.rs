@@ -6,37 +6,21 @@
 //! place; nothing that was acknowledged is ever cut off, and a journal that has
 //! lost its end is never taken for a shorter one, nor for a new one.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 use super::head::HeadFile;
-use super::scan::{Flaw, Scan, ScanError, last_record, sound_line_follows};
+use super::repair::{Repaired, TornTail, repair};
+use super::scan::{Scan, ScanError, last_record};
 use super::{Head, Writer, segment};
 use crate::store::error::Error;
-
-/// A run of zero bytes this long is a hole that a crash left, not text with a flipped bit.
-const HOLE_BYTES: usize = 8;
 
 /// Something outside the journal that remembers how long it was.
 #[derive(Debug, Clone, Copy)]
 struct Witness {
     name: &'static str,
     head: Head,
-}
-
-/// What a crash left at the end of the journal, and where it is now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TornTail {
-    /// The segment that was repaired.
-    pub segment: PathBuf,
-    /// Where it was cut.
-    pub offset: u64,
-    /// How many bytes were cut off; 0 where only a line's end was missing and was added.
-    pub bytes: u64,
-    /// Where the bytes are kept.
-    pub kept: Option<PathBuf>,
 }
 
 /// A journal that is ready.
@@ -121,7 +105,7 @@ fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness
         match scan.next() {
             Ok(Some(entry)) => checker.check(entry.head)?,
             Ok(None) => break None,
-            Err(ScanError::Flaw(flaw)) => match repair(&scan, flaw, &checker)? {
+            Err(ScanError::Flaw(flaw)) => match repair(&scan, flaw, |left| checker.check_end(left))? {
                 Repaired::Cut(torn) => break Some(torn),
                 // The last record is whole now, so everything is read once more.
                 Repaired::Completed(torn) => {
@@ -189,81 +173,6 @@ impl Checker<'_> {
             None => Ok(()),
         }
     }
-}
-
-/// How the end of the journal was repaired.
-enum Repaired {
-    /// An unfinished record was cut off.
-    Cut(TornTail),
-    /// The last record lacked only its line's end, which was added.
-    Completed(TornTail),
-}
-
-/// Repairs the end of the last segment, if a crash can have left it so.
-fn repair(scan: &Scan, flaw: Flaw, checker: &Checker<'_>) -> Result<Repaired, Error> {
-    let path = scan.path().to_path_buf();
-    let doing = || format!("repair {}", path.display());
-    let tail = read_from(&path, flaw.offset)?;
-    let bytes = tail.len() as u64;
-    if let Some(sound) = flaw.sound_bytes {
-        if bytes > sound + 1 {
-            return Err(scan.damaged(flaw));
-        }
-        let file = OpenOptions::new().write(true).open(&path).map_err(Error::io(doing()))?;
-        let end = flaw.offset + sound;
-        file.write_all_at(b"\n", end).and_then(|()| file.sync_all()).map_err(Error::io(doing()))?;
-        tracing::warn!(segment = %path.display(), "the journal's last line had no end; it was added");
-        return Ok(Repaired::Completed(TornTail { segment: path, offset: end, bytes: 0, kept: None }));
-    }
-    if !is_unfinished(&path, flaw.offset, &tail)? {
-        return Err(scan.damaged(flaw));
-    }
-    checker.check_end(scan.head())?;
-    let kept = path.with_extension(format!("{}.torn", flaw.offset));
-    let put_aside = || {
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&kept)?;
-        file.write_all(&tail)?;
-        file.sync_all()?;
-        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
-        let segment = OpenOptions::new().write(true).open(&path)?;
-        segment.set_len(flaw.offset)?;
-        segment.sync_all()
-    };
-    put_aside().map_err(Error::io(doing()))?;
-    tracing::warn!(
-        segment = %path.display(), offset = flaw.offset, bytes, kept = %kept.display(),
-        "cut off an unfinished record that a crash left at the end of the journal; nobody had been told that it was stored"
-    );
-    Ok(Repaired::Cut(TornTail { segment: path, offset: flaw.offset, bytes, kept: Some(kept) }))
-}
-
-/// Whether these bytes at the end of a segment are what a crash leaves of a write: without a
-/// line's end, or with a hole where a page did not reach the disk; and nothing sound after them.
-fn is_unfinished(path: &Path, offset: u64, tail: &[u8]) -> Result<bool, Error> {
-    let hole = || tail.windows(HOLE_BYTES).any(|run| run.iter().all(|b| *b == 0));
-    Ok((!tail.contains(&b'\n') || hole()) && !sound_line_follows(path, offset)?)
-}
-
-/// How many bytes are unfinished at the end of a segment; `None` where the flaw is damage.
-pub(in crate::store) fn unfinished_tail(scan: &Scan, flaw: &Flaw) -> Result<Option<u64>, Error> {
-    let tail = read_from(scan.path(), flaw.offset)?;
-    let bytes = tail.len() as u64;
-    let unfinished = match flaw.sound_bytes {
-        Some(sound) => bytes <= sound + 1,
-        None => is_unfinished(scan.path(), flaw.offset, &tail)?,
-    };
-    Ok(unfinished.then_some(bytes))
-}
-
-fn read_from(path: &Path, offset: u64) -> Result<Vec<u8>, Error> {
-    let mut tail = Vec::new();
-    let mut read = || {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_to_end(&mut tail)
-    };
-    read().map_err(Error::io(format!("read {}", path.display())))?;
-    Ok(tail)
 }
 
 #[cfg(test)]

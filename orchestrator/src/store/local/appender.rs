@@ -14,8 +14,8 @@ use checkrein_shared::time::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::Shared;
 use super::indexer::{Durable, Reply};
+use super::shared::Shared;
 use crate::store::error::{CommitError, Error};
 use crate::store::journal::{Draft, HeadFile, Prepared, Writer};
 use crate::store::keys;

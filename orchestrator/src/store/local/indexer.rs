@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::store::error::{CommitError, Error};
 use crate::store::journal::{Head, Position};
 use crate::store::lock::FolderLock;

@@ -9,10 +9,10 @@ mod check;
 mod indexer;
 mod open;
 mod read;
+mod shared;
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Store;
 use super::error::{CommitError, Error};
-use super::index::Index;
-use super::journal::{Head, Reader, TornTail};
+use super::journal::{Head, TornTail};
 use super::model::{Commit, Committed, DueTimer, PendingMessage, Recorded, Stored, StoredTask};
 use appender::Command;
+use shared::Shared;
 
 /// How many commits wait for the appender before callers are held back.
 const QUEUE_LENGTH: usize = 1024;
@@ -48,63 +48,6 @@ impl Options {
     /// The usual values.
     pub fn new(now: Timestamp) -> Self {
         Self { segment_bytes_max: 64 << 20, cache_bytes: 32 << 20, lock_patience: Duration::from_secs(1), now }
-    }
-}
-
-/// What both threads and all readers share.
-#[derive(Debug)]
-struct Shared {
-    folder: PathBuf,
-    cache_bytes: u64,
-    /// The index; `None` once the store is closed, and while the index is broken.
-    index: RwLock<Option<Index>>,
-    reader: Reader,
-    /// The newest record that is acknowledged.
-    head: watch::Sender<Head>,
-    /// Messages whose delivery is noted but not yet in the index.
-    delivered: Mutex<HashSet<MessageId>>,
-    /// Why the index can't be used now. The indexer tries to mend it whenever there is work.
-    failure: Mutex<Option<String>>,
-}
-
-impl Shared {
-    /// Runs something with the index, if it is usable.
-    fn with_index<T>(&self, work: impl FnOnce(&Index) -> Result<T, Error>) -> Result<T, Error> {
-        if let Some(failure) = self.failure() {
-            return Err(Error::Unusable(failure));
-        }
-        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
-        let result = work(index.as_ref().ok_or(Error::Closed)?);
-        if let Err(Error::Index(error)) = &result {
-            self.fail(&error.to_string());
-        }
-        result
-    }
-
-    /// Why the index can't be used now, if it can't.
-    fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Makes the store unusable for now: going on with a broken index could show an old state.
-    fn fail(&self, why: &str) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            tracing::error!(error = why, "the store's index failed; it will be opened again or rebuilt");
-            *failure = Some(why.to_owned());
-        }
-    }
-
-    /// Opens the index again, or rebuilds it, up to `head`.
-    fn mend(&self, head: Head) -> Result<(), Error> {
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        // It must be closed before its files are opened again.
-        drop(index.take());
-        let (mended, _) = open::index_at(&self.folder, self.cache_bytes, head)?;
-        *index = Some(mended);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        tracing::info!(records = head.count, "the store's index is usable again");
-        Ok(())
     }
 }
 

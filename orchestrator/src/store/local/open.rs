@@ -15,7 +15,8 @@ use std::thread;
 use tokio::sync::{mpsc, watch};
 
 use super::appender::Appender;
-use super::{LocalStore, Options, QUEUE_LENGTH, Shared, indexer};
+use super::shared::Shared;
+use super::{LocalStore, Options, QUEUE_LENGTH, indexer};
 use crate::store::error::Error;
 use crate::store::index::{Index, IndexError};
 use crate::store::journal::{self, Head, HeadFile, Reader, Scan, Writer};
@@ -68,7 +69,7 @@ fn try_index(folder: &Path, cache_bytes: u64) -> Result<Index, String> {
     if !index_folder.exists() {
         return Err("it was missing".to_owned());
     }
-    Index::open(&index_folder, cache_bytes).map_err(|error| chain(&error))
+    Index::open(&index_folder, cache_bytes).map_err(|error| crate::chain_of(&error))
 }
 
 fn ready_index(
@@ -82,7 +83,7 @@ fn ready_index(
         Err(reason) => reason,
         Ok(index) => match replay(&index, &journal_folder, head) {
             Ok(()) => return Ok((index, None)),
-            Err(Error::Index(error)) => chain(&error),
+            Err(Error::Index(error)) => crate::chain_of(&error),
             Err(other) => return Err(other),
         },
     };
@@ -211,16 +212,4 @@ fn start(
         torn: opened.torn,
         rebuilt,
     })
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

@@ -10,7 +10,7 @@ use checkrein_shared::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::store::error::Error;
 use crate::store::index::IndexError;
 use crate::store::journal::{self, Scan};

@@ -14,8 +14,7 @@ use crate::workspace::beneath::Root;
 #[derive(Debug)]
 pub struct RootLock {
     root: Arc<Root>,
-    // Held, not read: closing it releases the lock.
-    _file: File,
+    file: File,
 }
 
 impl RootLock {
@@ -29,7 +28,7 @@ impl RootLock {
         let root = Arc::new(Root::open(target).map_err(at)?);
         let file = File::open(target).map_err(at)?;
         match file.try_lock() {
-            Ok(()) => Ok(Self { root, _file: file }),
+            Ok(()) => Ok(Self { root, file }),
             Err(TryLockError::WouldBlock) => Err(Error::Busy(target.to_owned())),
             Err(TryLockError::Error(source)) => Err(at(source)),
         }
@@ -42,5 +41,15 @@ impl RootLock {
 
     pub(super) fn root(&self) -> &Arc<Root> {
         &self.root
+    }
+}
+
+impl Drop for RootLock {
+    /// Closing the file is not enough: a process that is being started right now has inherited it, and holds the
+    /// lock until its own program begins.
+    fn drop(&mut self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, target = %self.root.path().display(), "a target's lock could not be released");
+        }
     }
 }

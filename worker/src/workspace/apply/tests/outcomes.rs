@@ -57,7 +57,8 @@ async fn the_stage_is_in_no_tree() {
 
 #[tokio::test]
 async fn any_other_state_is_a_conflict_that_changes_nothing() {
-    let edits: [(&str, fn(&Path)); 11] = [
+    type Edit = (&'static str, fn(&Path));
+    let edits: [Edit; 11] = [
         ("changed", |t| fs::write(t.join("changed"), "theirs").unwrap()),
         ("changed", |t| fs::remove_file(t.join("changed")).unwrap()),
         ("mode", |t| fs::set_permissions(t.join("mode"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap()),
