@@ -17,6 +17,8 @@ pub(crate) struct Context {
     pub(crate) by: String,
     /// How much is logged.
     pub(crate) verbose: u8,
+    /// Whether a demo tells the story: then nobody is asked, and nobody is told what to type next.
+    pub(crate) is_demo: bool,
 }
 
 impl Context {
@@ -26,6 +28,7 @@ impl Context {
             data: data_folder(globals.data.as_deref())?,
             by: globals.by.clone().unwrap_or_else(user_name),
             verbose: globals.verbose,
+            is_demo: false,
         })
     }
 
@@ -34,14 +37,9 @@ impl Context {
         Surroundings { home: home(), data: self.data.clone() }
     }
 
-    /// The same with another data folder.
-    pub(crate) fn with_data(self, data: PathBuf) -> Self {
-        Self { data, ..self }
-    }
-
-    /// The same for a demo: nobody is asked anything.
-    pub(crate) fn for_demo(self) -> Self {
-        Self { out: self.out.asking_nothing(), ..self }
+    /// The same for a demo with this data folder.
+    pub(crate) fn for_demo(self, data: PathBuf) -> Self {
+        Self { out: self.out.asking_nothing(), data, is_demo: true, ..self }
     }
 
     /// How this program is called on a command line.
@@ -49,7 +47,10 @@ impl Context {
         let running = std::env::current_exe().ok();
         let found = crate::agents::find_program("checkrein").and_then(|path| path.canonicalize().ok());
         match running {
-            Some(running) if found.as_ref() != Some(&running) => quoted(&running.display().to_string()),
+            // A binary that was replaced while it runs has no path any more.
+            Some(running) if found.as_ref() != Some(&running) && running.exists() => {
+                quoted(&running.display().to_string())
+            }
             _ => "checkrein".to_owned(),
         }
     }

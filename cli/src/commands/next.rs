@@ -4,11 +4,15 @@ use checkrein_shared::api::{TaskState, TaskView};
 use checkrein_shared::time::Timestamp;
 
 use crate::context::{Context, quoted};
-use crate::output::inbox_lines;
+use crate::output::{inbox_lines, shown};
 
 /// Says where the task rests and which commands go on from there. `served` says whether somebody works on it meanwhile.
 pub(crate) fn say(context: &Context, task: &TaskView, served: bool) {
     let out = &context.out;
+    out.line(format!("{}: {}", out.bold(task.summary.state.as_str()), shown(&task.summary.detail)));
+    if context.is_demo {
+        return;
+    }
     if let Some(item) = &task.item {
         inbox_lines(out, std::slice::from_ref(item), Timestamp::now()).iter().for_each(|line| out.line(line));
     }

@@ -166,7 +166,6 @@ async fn conclude(context: &Context, api: &dyn Api, id: &TaskId, rest: Rest, ser
     if exit == Exit::Interrupted && !served {
         out.note(format!("parked; go on with: {}", next::go_on(context, &task)));
     } else {
-        out.line(format!("{}: {}", out.bold(task.summary.state.as_str()), crate::output::shown(&task.summary.detail)));
         next::say(context, &task, served);
     }
     Ok(exit)

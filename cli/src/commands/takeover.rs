@@ -45,7 +45,10 @@ pub(crate) async fn takeover(context: &Context, args: &TakeoverArgs) -> Result<E
     }
     let folder = take_over(context, session.api(), &task, args.to.as_deref()).await?;
     context.out.object(&json!({ "task": id, "folder": folder }))?;
-    context.out.note(format!("when you are done: checkrein handback {id} --note '..'{}", context.data_option()));
+    if !context.is_demo {
+        let (program, data) = (context.program(), context.data_option());
+        context.out.note(format!("when you are done: {program} handback {id} --note '..'{data}"));
+    }
     session.close().await?;
     Ok(Exit::Completed)
 }
@@ -162,11 +165,11 @@ pub(crate) async fn hand_back(
         .map_err(|failure| failure.hint("hand it back with the data folder with which it was taken over"))?;
     let tree = measure(api, task, &taken).await?;
     let action = Action::HandBack { tree, started_from: taken.started_from, note };
-    let acted = api.act(id, action, &context.by).await?;
+    api.act(id, action, &context.by).await?;
     // The files stay: they are the person's.
     let _ = std::fs::remove_file(&file);
     let same = if tree == taken.started_from { " (unchanged)" } else { "" };
-    context.out.line(format!("task {id} is handed back{same}: {}", crate::output::shown(&acted.text)));
+    context.out.line(format!("task {id} is handed back{same}"));
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::{Place, expect, expect_applied, run_task, task, tell};
 use crate::args::DemoName;
 use crate::client::{Session, find_task};
 use crate::commands::verify_chain;
-use crate::context::{Context, quoted};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::event_lines;
@@ -24,12 +24,7 @@ use crate::output::event_lines;
 pub(super) async fn run(context: &Context, place: &Place, name: DemoName) -> Result<(), Failure> {
     let out = &context.out;
     tell(out, "The run is a process of its own. As soon as its first checkpoint is out, it is killed (SIGKILL).");
-    let command = format!(
-        "{} run {}{}",
-        context.program(),
-        quoted(&place.task_file().display().to_string()),
-        context.data_option()
-    );
+    let command = format!("checkrein run {}/task.yaml --data data", name.as_str());
     typed(out, &command);
     let before = until_the_first_checkpoint(context, place)?;
     let number = before.len();

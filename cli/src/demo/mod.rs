@@ -26,7 +26,7 @@ use tell::tell;
 /// Runs a demo.
 pub(crate) async fn run(context: Context, args: &DemoArgs) -> Result<Exit, Failure> {
     let place = extract::fresh(args.name, args.to.as_deref())?;
-    let context = context.with_data(place.data()).for_demo();
+    let context = context.for_demo(place.data());
     begin(&context, args, &place);
     let done = match (args.kill, args.name) {
         (true, _) => kill::run(&context, &place, args.name).await,
@@ -43,7 +43,7 @@ pub(crate) async fn run(context: Context, args: &DemoArgs) -> Result<Exit, Failu
 fn begin(context: &Context, args: &DemoArgs, place: &Place) {
     let out = &context.out;
     out.note(out.bold(&format!("checkrein demo {}", args.name.as_str())));
-    out.note(format!("everything is in {}", place.root.display()));
+    out.note(format!("Everything is in {}; paths below are relative to it.", place.root.display()));
 }
 
 fn end(context: &Context, args: &DemoArgs, place: &Place) {

@@ -6,11 +6,12 @@ use super::tell::typed;
 use super::{Place, expect, expect_applied, run_task, task, tell};
 use crate::args::{HandbackArgs, TakeoverArgs};
 use crate::commands::takeover;
-use crate::context::{Context, quoted};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 const NOTE: &str = "the whole rule";
+const RUN: &str = "checkrein run takeover/task.yaml --data data";
 
 /// Runs it.
 pub(super) async fn run(context: &Context, place: &Place) -> Result<(), Failure> {
@@ -25,21 +26,20 @@ pub(super) async fn run(context: &Context, place: &Place) -> Result<(), Failure>
     expect(exit == Exit::Waiting, "no person was asked")?;
 
     let folder = place.root.join("mine");
-    let (program, data) = (context.program(), context.data_option());
     tell(out, "From here the demo plays the person, with the commands that you would type.");
-    typed(out, &format!("{program} takeover last --to {}{data}", quoted(&folder.display().to_string())));
+    typed(out, "checkrein takeover last --to mine --data data");
     let args = TakeoverArgs { task: "last".to_owned(), to: Some(folder.clone()) };
     takeover::takeover(context, &args).await?;
 
     let script = place.example().join("person.sh");
-    typed(out, &format!("sh {} {}", quoted(&script.display().to_string()), quoted(&folder.display().to_string())));
+    typed(out, "sh takeover/person.sh mine");
     person(context, &script, &folder)?;
 
-    typed(out, &format!("{program} handback last --note {}{data}", quoted(NOTE)));
+    typed(out, &format!("checkrein handback last --note '{NOTE}' --data data"));
     takeover::handback(context, &HandbackArgs { task: "last".to_owned(), note: Some(NOTE.to_owned()) }).await?;
 
     tell(out, "What the person did is reviewed like everything else. The same `run` goes on:");
-    typed(out, &format!("{program} run {}{data}", quoted(&place.task_file().display().to_string())));
+    typed(out, RUN);
     let exit = run_task(context, place, |_| {}).await?;
     expect(exit == Exit::Completed, "the run is not completed")?;
     expect_applied(&task(context).await?)?;
