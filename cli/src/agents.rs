@@ -70,9 +70,8 @@ fn own(text: &str) -> Result<Vec<String>, Failure> {
     let path = Path::new(text);
     match path.canonicalize() {
         Ok(found) => Ok(vec![found.display().to_string()]),
-        Err(error) => Err(Failure::caused(format!("the agent `{text}` can't be found"), &error).hint(
-            "name a program, or one of claude, codex, opencode, aider",
-        )),
+        Err(error) => Err(Failure::caused(format!("the agent `{text}` can't be found"), &error)
+            .hint("name a program, or one of claude, codex, opencode, aider")),
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) struct Prepared {
 
 /// Reads the task file, or makes a task of the objective. Nothing is started or written.
 pub(crate) fn prepare(context: &Context, what: &str, options: &TaskOptions) -> Result<Prepared, Failure> {
-    let task = if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
+    let task =
+        if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
     let here = Path::new(".");
     let choice = match &options.policy {
         Some(text) => policy_choice(text, here),
@@ -47,7 +48,9 @@ struct Task {
 
 /// Whether what was typed names a task file rather than an objective.
 fn is_task_file(what: &str) -> bool {
-    what.ends_with(".yaml") || what.ends_with(".yml") || (!what.contains(char::is_whitespace) && Path::new(what).is_file())
+    what.ends_with(".yaml")
+        || what.ends_with(".yml")
+        || (!what.contains(char::is_whitespace) && Path::new(what).is_file())
 }
 
 fn from_file(context: &Context, what: &str, options: &TaskOptions) -> Result<Task, Failure> {
@@ -112,7 +115,10 @@ fn check_verifiers(spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<(), Failu
         if let Some(missing) = step.verify.iter().find(|name| !policy.verifiers.contains_key(*name)) {
             let known: Vec<&str> = policy.verifiers.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let what = format!("step `{}` wants the verifier `{missing}`, which the policy `{}` does not have", step.id, policy.name);
+            let what = format!(
+                "step `{}` wants the verifier `{missing}`, which the policy `{}` does not have",
+                step.id, policy.name
+            );
             return Err(Failure::usage(what).hint(format!("add it to the policy's `verifiers:`; it has: {known}")));
         }
     }

@@ -22,7 +22,10 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("nothing.yaml", "task: a\nworkspace: project\n"),
         ("home.yaml", "task: a\nworkspace: home\nplan: [{id: a, run: 'true'}]\n"),
         ("data.yaml", "task: a\nworkspace: .\nplan: [{id: a, run: 'true'}]\n"),
-        ("verify.yaml", "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n"),
+        (
+            "verify.yaml",
+            "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n",
+        ),
         ("three.yaml", "task: ''\nworkspace: nowhere\nplan: [{id: a}]\n"),
     ];
     world.write("home/keep", "");
@@ -118,6 +121,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let world = World::new("");
     let binary = env!("CARGO_BIN_EXE_checkrein");
     let line = format!("{binary} schema checkpoint | head -1; {binary} --help | head -1");
-    let ran = Ran::from(std::process::Command::new("sh").args(["-c", &line]).current_dir(world.path("")).output().unwrap());
+    let ran =
+        Ran::from(std::process::Command::new("sh").args(["-c", &line]).current_dir(world.path("")).output().unwrap());
     assert_eq!(ran.stderr, "");
 }

@@ -20,7 +20,11 @@ fn two_lies_are_caught_and_the_fix_is_applied() {
 #[test]
 fn a_verdict_turns_stale_before_the_reader_s_eyes() {
     let ran = demo(&["drift"]).says("the colleague's line is still in");
-    assert!(ran.stdout.lines().any(|line| line.contains("stale") && line.contains("base: ") && line.contains(" -> ")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.lines().any(|line| line.contains("stale") && line.contains("base: ") && line.contains(" -> ")),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

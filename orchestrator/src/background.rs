@@ -100,9 +100,14 @@ pub(crate) async fn timers(engine: Arc<Engine>, shutdown: CancellationToken) {
 async fn fire_due(engine: &Engine) -> Result<Duration, engine::Error> {
     let now = Timestamp::now();
     for due in engine.store().due_timers(now, BATCH).await? {
-        let timer = Timer::deserialize(due.kind)
-            .map_err(|e| engine::Error::State { task: due.task.clone(), why: e.to_string() })?;
-        fire(engine, &due.task, timer).await?;
+        let fired = match Timer::deserialize(due.kind) {
+            Ok(timer) => fire(engine, &due.task, timer).await,
+            Err(error) => Err(engine::Error::State { task: due.task.clone(), why: error.to_string() }),
+        };
+        // One task whose data is damaged must not stop the timers of all others.
+        if let Err(error) = fired {
+            tracing::error!(task.id = %due.task, error = %crate::chain_of(&error), "a timer can't fire");
+        }
     }
     let next = engine.store().next_timer_at().await?;
     // A timer that fired and did not move is tried again, but not at once.
@@ -150,7 +155,8 @@ pub(crate) async fn recover(engine: &Engine, leases: &Leases, all_died: bool) ->
     let (mut running, mut waiting) = (Vec::new(), Vec::new());
     listing::each_task(engine, |task, _| match task.state {
         State::Running { .. } | State::Cancelling { .. } => running.push((task.id.clone(), task.epoch)),
-        State::Queued { .. } | State::Reviewing { .. } => waiting.push((task.id.clone(), task.epoch)),
+        State::Queued { .. } => waiting.push((task.id.clone(), task.epoch, true)),
+        State::Reviewing { .. } => waiting.push((task.id.clone(), task.epoch, false)),
         _ => {}
     })
     .await?;
@@ -163,7 +169,9 @@ pub(crate) async fn recover(engine: &Engine, leases: &Leases, all_died: bool) ->
     }
     let unsent: BTreeSet<TaskId> =
         engine.store().pending_messages(BATCH).await?.into_iter().map(|row| row.task).collect();
-    for (task, epoch) in waiting.into_iter().filter(|(task, _)| all_died && !unsent.contains(task)) {
+    // A job that is still in the outbox goes out anyway; of several reviews some may have been sent and lost.
+    let is_lost = |(task, _, is_job): &(TaskId, u64, bool)| all_died && !(*is_job && unsent.contains(task));
+    for (task, epoch, _) in waiting.into_iter().filter(is_lost) {
         engine.handle(&task, EventKind::DispatchTimedOut { epoch }, None).await?;
     }
     Ok(())

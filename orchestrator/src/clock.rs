@@ -20,7 +20,11 @@ impl Leases {
     /// Gives an attempt a full lease.
     pub(crate) fn arm(&self, task: &TaskId, epoch: u64) {
         let until = Instant::now() + LEASE;
-        self.lock().insert(task.clone(), (epoch, until));
+        let mut leases = self.lock();
+        // A late heartbeat of a replaced attempt must not shorten or hide the new one's lease.
+        if leases.get(task).is_none_or(|(held, _)| *held <= epoch) {
+            leases.insert(task.clone(), (epoch, until));
+        }
     }
 
     /// Ends the lease of an attempt, if it is still that attempt's.

@@ -16,7 +16,7 @@ use checkrein_shared::time::Span;
 
 use crate::clock::{LEASE, Leases};
 use crate::engine::{self, Engine, Handled};
-use crate::lifecycle::{EventKind, GrantStatus, State, Task, directive, open_issues};
+use crate::lifecycle::{EventKind, GrantStatus, Reason, State, Task, directive, open_issues};
 
 /// How long a receipt is waited for.
 const RECEIPT_WAIT: Duration = Duration::from_secs(5);
@@ -71,17 +71,14 @@ fn failed(error: engine::Error) -> Error {
 impl Coordinator for LocalCoordinator {
     async fn take_lease(&self, request: LeaseRequest) -> Result<LeaseAnswer, Error> {
         let LeaseRequest { task_id, job_id, epoch, worker } = request;
+        let asking = worker.clone();
         let event = EventKind::LeaseTaken { job_id, epoch, worker };
         match self.engine.handle(&task_id, event, None).await {
             Ok(Handled::Advanced(task, version)) => {
                 self.leases.arm(&task_id, epoch);
-                let lease = Span::from_millis(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
-                Ok(match job_of(&task, version) {
-                    Some(job) => LeaseAnswer::Granted { job: Box::new(job), lease },
-                    None => LeaseAnswer::Refused { reason: "the job is gone".into() },
-                })
+                Ok(granted(&task, version))
             }
-            Ok(Handled::Ignored(reason, _)) => Ok(LeaseAnswer::Refused { reason: format!("{reason:?}") }),
+            Ok(Handled::Ignored(reason, _)) => self.held_already(&task_id, epoch, &asking, &reason).await,
             Err(engine::Error::NoTask(id)) => Ok(LeaseAnswer::Refused { reason: format!("there is no task `{id}`") }),
             Err(error) => Err(failed(error)),
         }
@@ -173,6 +170,24 @@ impl Coordinator for LocalCoordinator {
 }
 
 impl LocalCoordinator {
+    /// A worker that asks again because the answer was lost gets the lease that it has.
+    async fn held_already(
+        &self,
+        id: &TaskId,
+        epoch: u64,
+        asking: &InstanceId,
+        why: &Reason,
+    ) -> Result<LeaseAnswer, Error> {
+        let (task, version) = self.engine.task(id).await.map_err(failed)?;
+        Ok(match &task.state {
+            State::Running { worker, .. } if worker == asking && task.epoch == epoch => {
+                self.leases.arm(id, epoch);
+                granted(&task, version)
+            }
+            _ => LeaseAnswer::Refused { reason: format!("{why:?}") },
+        })
+    }
+
     async fn receipt_of(
         &self,
         task: &Task,
@@ -184,6 +199,10 @@ impl LocalCoordinator {
         }
         if task.head.as_ref().is_some_and(|h| &h.id == checkpoint && h.hash == hash) {
             return Ok(Some(Receipt::Accepted));
+        }
+        let sequence = checkpoint.as_str().rsplit('-').next().and_then(|number| number.parse::<u64>().ok());
+        if task.head.as_ref().is_none_or(|head| sequence.is_none_or(|sequence| head.sequence < sequence)) {
+            return Ok(None);
         }
         // The orchestrator may have written a control checkpoint on top of it already.
         let chain = crate::listing::chain(&self.engine, &task.id).await?;
@@ -204,6 +223,14 @@ fn wants_watching(task: &Task) -> bool {
         | State::Blocked { .. }
         | State::Cancelling { .. }
         | State::Done { .. } => false,
+    }
+}
+
+fn granted(task: &Task, version: u64) -> LeaseAnswer {
+    let lease = Span::from_millis(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+    match job_of(task, version) {
+        Some(job) => LeaseAnswer::Granted { job: Box::new(job), lease },
+        None => LeaseAnswer::Refused { reason: "the job is gone".into() },
     }
 }
 

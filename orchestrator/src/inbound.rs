@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use checkrein_shared::blob;
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::json;
-use checkrein_shared::records::{Attempt, CheckpointMessage, Role, Verdict, VerdictMessage};
+use checkrein_shared::records::{Attempt, Checkpoint, CheckpointMessage, Role, Verdict, VerdictMessage};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Leases;
 use crate::coordinator::Refusals;
 use crate::engine::{self, Engine, Handled};
+use crate::inputs;
 use crate::lifecycle::{EventKind, Reason, State};
+use crate::store::CommitError;
 
 /// How long an unavailable store or blob is waited for before a message is tried again.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
@@ -30,10 +33,15 @@ enum Refused {
 }
 
 impl From<engine::Error> for Refused {
+    /// Only what may pass by itself is waited for; everything else would hold up the messages of all tasks.
     fn from(error: engine::Error) -> Self {
-        match error {
-            engine::Error::NoTask(_) | engine::Error::Illegal(_) => Self::ForGood(error.to_string()),
-            other => Self::ForNow(other),
+        match &error {
+            engine::Error::Blob(blob::Error::Io { .. })
+            | engine::Error::Inputs(inputs::Error::Blob { source: blob::Error::Io { .. }, .. })
+            | engine::Error::Store(_)
+            | engine::Error::Commit(CommitError::Store(_) | CommitError::Conflict { .. })
+            | engine::Error::Busy(_) => Self::ForNow(error),
+            _ => Self::ForGood(crate::chain_of(&error)),
         }
     }
 }
@@ -106,8 +114,21 @@ impl Inbound {
         let body: CheckpointMessage = read(message, "checkpoint message")?;
         let checkpoint = match self.engine.loader().checkpoint(body.record).await {
             Ok(checkpoint) => checkpoint,
-            Err(error) => return Err(self.unreadable(&body, error)),
+            Err(error) => return Err(engine::Error::from(error).into()),
         };
+        let taken = self.take_checkpoint(message, &body, &checkpoint).await;
+        if let Err(Refused::ForGood(reason)) = &taken {
+            self.refusals.add(body.checkpoint_id, checkpoint.integrity.checkpoint_hash, reason.clone());
+        }
+        taken
+    }
+
+    async fn take_checkpoint(
+        &self,
+        message: &Message,
+        body: &CheckpointMessage,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), Refused> {
         if checkpoint.task_id != body.task_id
             || checkpoint.checkpoint_id != body.checkpoint_id
             || checkpoint.epoch != body.epoch
@@ -115,41 +136,32 @@ impl Inbound {
         {
             return Err(Refused::ForGood("the message and its checkpoint do not belong together".into()));
         }
-        if let Some(missing) = self.missing_blob(&checkpoint).await.map_err(Refused::ForNow)? {
+        if let Some(missing) = self.missing_blob(checkpoint).await? {
             let hash = checkpoint.integrity.checkpoint_hash;
-            self.refusals.add(body.checkpoint_id, hash, format!("the blob {missing} that it names is not stored"));
+            let reason = format!("the blob {missing} that it names is not stored");
+            self.refusals.add(body.checkpoint_id.clone(), hash, reason);
             return Ok(());
         }
         let event = EventKind::CheckpointWritten {
-            checkpoint: Box::new(checkpoint.as_ref().clone()),
+            checkpoint: Box::new(checkpoint.clone()),
             record: body.record,
-            completes: body.completes,
+            completes: body.completes.clone(),
         };
         let handled = self.engine.handle(&body.task_id, event, Some(message.id.clone())).await?;
         if let Handled::Ignored(reason, _) = &handled
             && *reason != Reason::Duplicate
         {
             let hash = checkpoint.integrity.checkpoint_hash;
-            self.refusals.add(body.checkpoint_id, hash, format!("{reason:?}"));
+            self.refusals.add(body.checkpoint_id.clone(), hash, format!("{reason:?}"));
         }
         self.release(&handled, body.epoch);
         Ok(())
     }
 
-    /// A checkpoint whose record can't be read: damage is final, an unreachable store is not.
-    fn unreadable(&self, body: &CheckpointMessage, error: crate::inputs::Error) -> Refused {
-        match error {
-            crate::inputs::Error::Record { .. } => {
-                Refused::ForGood(format!("checkpoint `{}` is refused: {}", body.checkpoint_id, crate::chain_of(&error)))
-            }
-            error @ crate::inputs::Error::Blob { .. } => Refused::ForNow(error.into()),
-        }
-    }
-
     /// The first blob that a checkpoint names and that is not there.
     async fn missing_blob(
         &self,
-        checkpoint: &checkrein_shared::records::Checkpoint,
+        checkpoint: &Checkpoint,
     ) -> Result<Option<checkrein_shared::digest::Digest>, engine::Error> {
         let mut named = vec![
             checkpoint.workspace.base,
@@ -191,10 +203,7 @@ impl Inbound {
         let body: VerdictMessage = read(message, "verdict message")?;
         let envelope: Envelope = match self.engine.loader().record("envelope", body.envelope).await {
             Ok(envelope) => envelope,
-            Err(error @ crate::inputs::Error::Record { .. }) => {
-                return Err(Refused::ForGood(crate::chain_of(&error)));
-            }
-            Err(error) => return Err(Refused::ForNow(error.into())),
+            Err(error) => return Err(engine::Error::from(error).into()),
         };
         let verdict = self.verified(&envelope).map_err(Refused::ForGood)?;
         if verdict.review_id != body.review_id || verdict.bindings.task_id != body.task_id {

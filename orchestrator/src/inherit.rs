@@ -49,11 +49,20 @@ async fn is_unaffected(
     let before = node::load_tree(blobs, old.bindings.tree).await.ok()?;
     let after = node::load_tree(blobs, checkpoint.workspace.tree).await.ok()?;
     let between = Changeset::between(&before, &after);
+    // What the task itself changes is always its reviewers' concern; only what came from the target may not be.
+    let mut own = BTreeSet::new();
+    for digest in [old.bindings.changeset_hash, checkpoint.changesets.proposed.hash] {
+        let bytes = blobs.get(digest, RECORD_BYTES_MAX).await.ok()?;
+        own.extend(Changeset::parse(&bytes).ok()?.touched().into_iter().cloned());
+    }
     let envelope: Envelope =
         json::parse_as("envelope", &blobs.get(old.envelope?, RECORD_BYTES_MAX).await.ok()?).ok()?;
     let verdict: Verdict = json::parse_as("verdict", &envelope.payload_unverified().ok()?).ok()?;
     let read = |entry: Option<&Entry>| entry.is_some_and(|e| verdict.coverage.fetched.contains(&e.content_digest()));
     let concerned = between.path_changes().into_iter().any(|change| {
+        if own.contains(change.path) {
+            return true;
+        }
         let path = change.path.to_string();
         !any_glob(&policy.policy().inherit.except, &path)
             && (covers(policy, &old.review, &path) || read(change.old) || read(change.new))

@@ -21,9 +21,6 @@ pub(crate) const RECORD_BYTES_MAX: u64 = 8 << 20;
 /// How many records of each kind are kept.
 const CACHED_MAX: usize = 64;
 
-/// The most paths of a changeset that expressions see.
-const PATHS_MAX: usize = 10_000;
-
 /// Why an input could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -140,7 +137,7 @@ impl Loader {
         let changeset = self.changeset(digest).await?;
         // Counted from the content itself, never taken from what a worker says about it.
         let rendered = diff::render(self.blobs.as_ref(), &changeset, &diff::Limits::default()).await;
-        let paths: Vec<String> = changeset.touched().into_iter().take(PATHS_MAX).map(ToString::to_string).collect();
+        let paths: Vec<String> = changeset.touched().into_iter().map(ToString::to_string).collect();
         let lines = rendered.stats.lines_added.saturating_add(rendered.stats.lines_removed);
         let change = Change { files: changeset.changes().len() as u64, lines, paths };
         Ok(self.changes.put(digest, change))

@@ -10,7 +10,7 @@ use checkrein_shared::api::{
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::policy::ResolvedPolicy;
-use checkrein_shared::records::{CheckpointRef, ConstraintRef, EvidenceIndex, TaskSpec};
+use checkrein_shared::records::{CheckpointRef, EvidenceIndex, TaskSpec};
 use checkrein_shared::time::Timestamp;
 
 use crate::engine::{self, Engine, Handled};
@@ -63,13 +63,6 @@ impl LocalApi {
     async fn store_spec(&self, spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<SpecState, Error> {
         let bytes = checkrein_shared::json::canonical(spec).map_err(|e| Error::Invalid(e.to_string()))?;
         let record = self.engine.blobs().put(&bytes).await.map_err(|e| unavailable(&e))?;
-        let of_task =
-            spec.constraints.iter().map(|c| ConstraintRef { id: c.id.clone(), version: c.version, hash: c.hash() });
-        let of_policy = policy.constraints.iter().map(|c| ConstraintRef {
-            id: c.id.clone(),
-            version: u64::from(c.version),
-            hash: c.hash,
-        });
         let checkrein_shared::records::WorkspaceSpec::Directory(workspace) = &spec.workspace;
         Ok(SpecState {
             record,
@@ -77,7 +70,7 @@ impl LocalApi {
             spec_ref: spec.spec_ref().to_owned(),
             objective: spec.objective.clone(),
             workspace: workspace.clone(),
-            constraints: of_task.chain(of_policy).collect(),
+            constraints: policy.constraint_refs(spec),
             labels: spec.labels.clone(),
             budgets: spec.budgets.clone(),
         })

@@ -19,6 +19,8 @@ use crate::trigger::Occasion;
 pub(crate) struct Draft<'a> {
     pub(crate) job: &'a Job,
     pub(crate) spec: &'a TaskSpec,
+    /// The rules that the result must keep: the task's and the policy's.
+    pub(crate) constraints: Vec<ConstraintRef>,
     pub(crate) occasion: Occasion,
     pub(crate) now: Timestamp,
     pub(crate) instance: &'a InstanceId,
@@ -90,7 +92,7 @@ pub(crate) fn author(draft: Draft<'_>) -> Result<Checkpoint, IntegrityError> {
             confinement: draft.confinement,
         },
         objective: objective(spec),
-        constraints: spec.constraints.iter().map(constraint).collect(),
+        constraints: draft.constraints,
         plan,
         changesets: ChangesetState { proposed: draft.proposed, applied: job.applied.clone() },
         evidence: evidence(draft.index, draft.fresh),
@@ -109,10 +111,6 @@ pub(crate) fn author(draft: Draft<'_>) -> Result<Checkpoint, IntegrityError> {
 
 fn objective(spec: &TaskSpec) -> Objective {
     Objective { spec_ref: spec.spec_ref().to_owned(), spec_hash: spec.spec_hash(), text: spec.objective.clone() }
-}
-
-fn constraint(constraint: &checkrein_shared::records::Constraint) -> ConstraintRef {
-    ConstraintRef { id: constraint.id.clone(), version: constraint.version, hash: constraint.hash() }
 }
 
 fn inferred(text: String) -> Claim {

@@ -7,7 +7,7 @@ use checkrein_shared::policy::{
     self, ApplyTo, ApplyWhen, AttemptFacts, ChangesetFacts, CheckpointFacts, CompiledPolicy, Confinement, Facts,
     PolicyError, RedactionPack, ResolvedPolicy, StepFacts, TaskFacts, Verifier,
 };
-use checkrein_shared::records::{Step, Trigger};
+use checkrein_shared::records::{ConstraintRef, Step, TaskSpec, Trigger};
 use checkrein_shared::redact;
 use checkrein_shared::time::Span;
 use checkrein_shared::tree::RelPath;
@@ -61,6 +61,11 @@ impl JobPolicy {
 
     fn policy(&self) -> &ResolvedPolicy {
         self.compiled.policy()
+    }
+
+    /// The rules that a task's result must keep: its own and the policy's.
+    pub(crate) fn constraint_refs(&self, spec: &TaskSpec) -> Vec<ConstraintRef> {
+        self.policy().constraint_refs(spec)
     }
 
     /// Paths that are copied from the target into every scratch.

@@ -73,6 +73,7 @@ pub(crate) async fn checkpoint(desk: &Desk, recorder: &mut Recorder, proposal: P
     let record = checkpoint::author(Draft {
         job,
         spec: &desk.spec,
+        constraints: desk.policy.constraint_refs(&desk.spec),
         occasion: proposal.occasion,
         now,
         instance: &desk.services.config.instance,

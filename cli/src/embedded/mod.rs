@@ -43,7 +43,10 @@ pub(crate) struct Embedded {
     bus: EmbeddedBus,
     keys: Keys,
     orchestrator: Arc<Orchestrator>,
+    /// Ends worker, reviewer and API.
     shutdown: CancellationToken,
+    /// Ends the orchestrator: after the others, which hand it what they have.
+    last: CancellationToken,
     /// Cancelled where a part ended on its own.
     broken: CancellationToken,
     /// What runs, with the name of each part; empty until [`Embedded::start`].
@@ -78,8 +81,18 @@ impl Embedded {
         let (store, blobs): (_, Arc<dyn Blobs>) = (Arc::new(store), Arc::new(blobs));
         let bus = EmbeddedBus::new();
         let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()));
-        let (shutdown, broken, parts) = (CancellationToken::new(), CancellationToken::new(), JoinSet::new());
-        Ok(Self { data, store, blobs, bus, keys, orchestrator: Arc::new(orchestrator), shutdown, broken, parts })
+        Ok(Self {
+            data,
+            store,
+            blobs,
+            bus,
+            keys,
+            orchestrator: Arc::new(orchestrator),
+            shutdown: CancellationToken::new(),
+            last: CancellationToken::new(),
+            broken: CancellationToken::new(),
+            parts: JoinSet::new(),
+        })
     }
 
     /// What people's tools talk to.
@@ -103,8 +116,8 @@ impl Embedded {
         let listener = http::listen(&self.data).map_err(|error| failed(&error))?;
         let health = Health { version: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id(), serving };
 
-        let (orchestrator, shutdown) = (self.orchestrator.clone(), self.shutdown.clone());
-        self.spawn("orchestrator", async move { orchestrator.run(shutdown).await });
+        let (orchestrator, last) = (self.orchestrator.clone(), self.last.clone());
+        self.spawn("orchestrator", async move { orchestrator.run(last).await });
         let shutdown = self.shutdown.clone();
         self.spawn("worker", async move { worker.run(shutdown).await });
         let shutdown = self.shutdown.clone();
@@ -173,7 +186,12 @@ impl Embedded {
     pub(crate) async fn close(mut self) -> Result<(), Failure> {
         self.shutdown.cancel();
         let mut wrong = Vec::new();
-        while let Some(ended) = self.parts.join_next().await {
+        loop {
+            if self.parts.len() <= 1 {
+                // Everybody else has handed over what there was.
+                self.last.cancel();
+            }
+            let Some(ended) = self.parts.join_next().await else { break };
             match ended {
                 Ok((_, Ok(()))) => {}
                 Ok((part, Err(why))) => wrong.push(format!("the {part} ended badly: {why}")),
@@ -215,7 +233,8 @@ fn store_failure(data: &Path, error: &store::Error) -> Failure {
     };
     if error.is_integrity() {
         failure.exit = Exit::Integrity;
-        failure = failure.hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
+        failure = failure
+            .hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
     }
     failure
 }

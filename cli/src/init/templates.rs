@@ -44,11 +44,7 @@ fn agent_text(agent: &str) -> String {
                 checkrein_shared::records::HomeDir::User => "user",
                 checkrein_shared::records::HomeDir::Private => "private",
             };
-            format!(
-                "agent:\n  command: [{}]\n  env: [{}]\n  home: {home}\n",
-                command.join(", "),
-                spec.env.join(", ")
-            )
+            format!("agent:\n  command: [{}]\n  env: [{}]\n  home: {home}\n", command.join(", "), spec.env.join(", "))
         }
         Err(_) => example_agent(),
     }

@@ -134,7 +134,8 @@ pub(crate) fn inbox_lines(out: &Output, items: &[InboxItem], now: Timestamp) -> 
     let mut lines = Vec::new();
     for item in items {
         let deadline = item.deadline.map_or_else(String::new, |at| format!(", {}", left(now, at)));
-        let head = format!("? {} ({}) asks {}: {}", shown(&item.task), item.task_id, shown(&item.level), shown(&item.reason));
+        let head =
+            format!("? {} ({}) asks {}: {}", shown(&item.task), item.task_id, shown(&item.level), shown(&item.reason));
         lines.push(out.toned(Tone::Ask, &head));
         lines.push(format!("    opened {}{deadline}", ago(now, item.opened_at)));
         if let Some(checkpoint) = &item.checkpoint {

@@ -4,7 +4,7 @@ use checkrein_shared::coordinator::Directive;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{GrantId, InstanceId, JobId, StepId};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, ChangesetRef, Conversation, EvidenceRef, JobKind, RequiredAction, Trigger,
+    Attempt, AttemptOutcome, ChangesetRef, Conversation, EffectClass, EvidenceRef, JobKind, RequiredAction, Trigger,
 };
 use checkrein_shared::time::Span;
 
@@ -77,9 +77,17 @@ impl Turn<'_> {
         match self.task.state.clone() {
             State::Running { job, wish, .. } => {
                 self.task.usage.lost_attempts += 1;
+                if let Some(step) = self.effectful(&job) {
+                    let reason = format!(
+                        "the attempt at step `{step}` was lost, and nobody knows whether its effect happened: find out, then let it run again or take over"
+                    );
+                    self.escalate(None, About::Failure { step }, reason);
+                    return Ok(None);
+                }
                 if self.task.usage.lost_attempts >= LOST_ATTEMPTS_MAX {
                     return self.ask_rules(On::Failed);
                 }
+                let job = self.task_job(job);
                 self.grant_wish(wish, job)
             }
             State::Cancelling { by } => {
@@ -88,6 +96,14 @@ impl Turn<'_> {
             }
             _ => Ok(Some(Reason::NotInThisState)),
         }
+    }
+
+    /// The step of this job, where it changes the world outside: it is never run again by itself.
+    fn effectful(&self, job: &JobKind) -> Option<StepId> {
+        let JobKind::Step { step, .. } = job else { return None };
+        let effect = self.task.plan.step(step)?.effect;
+        let open = self.task.next_step() == Some(step);
+        (open && effect != EffectClass::ReadOnly).then(|| step.clone())
     }
 
     /// After a worker has let go: does what somebody wished, else queues `job` again.
@@ -100,6 +116,11 @@ impl Turn<'_> {
             Some(Wish::Pause { by }) => {
                 let from = Box::new(State::Queued { job });
                 self.enter(State::Paused { by, since: self.at, from });
+                Ok(None)
+            }
+            // Without a scratch there are no files that a person could take.
+            Some(Wish::Takeover { .. }) if self.task.tree.is_none() => {
+                self.queue(job);
                 Ok(None)
             }
             Some(Wish::Takeover { by, folder }) => {
@@ -140,11 +161,23 @@ impl Turn<'_> {
                 self.task.drifted = None;
                 self.next(wish)
             }
+            AttemptOutcome::StepFailed { error, .. } if matches!(job, JobKind::Apply { .. } | JobKind::Rebase) => {
+                // No step has failed: a half-applied change, or one that can't be rebased, is for a person to look at.
+                let item = self.new_item(None, About::Interrupted {}, error.text.clone());
+                self.enter(State::Waiting { item });
+                Ok(None)
+            }
             AttemptOutcome::StepFailed { step, error, error_hash, base, tree, evidence_index } => {
                 self.left_behind(*base, *tree, *evidence_index);
                 self.step_failed(step, &error.text, *error_hash, &error.refs);
                 match wish {
                     None => self.ask_rules(On::Failed),
+                    Some(Wish::Budget { budget }) => {
+                        self.ask_rules(On::Budget { budget })?;
+                        // Where the budget lets it go on, the failure still counts as one.
+                        let goes_on = matches!(self.task.state, State::Queued { .. });
+                        if goes_on { self.ask_rules(On::Failed) } else { Ok(None) }
+                    }
                     Some(_) => self.grant_wish(wish, job),
                 }
             }
@@ -154,6 +187,7 @@ impl Turn<'_> {
                 self.ask_rules(On::Drift)
             }
             AttemptOutcome::Released { after, .. } => {
+                let job = self.task_job(job);
                 match wish {
                     None => self.queue_later(job, bounded(*after).to_duration()),
                     Some(_) => return self.grant_wish(wish, job),
@@ -162,6 +196,7 @@ impl Turn<'_> {
             }
             AttemptOutcome::Stopped { base, tree } => {
                 self.left_behind(*base, *tree, None);
+                let job = self.task_job(job);
                 self.grant_wish(wish, job)
             }
             AttemptOutcome::Applied { .. } => unreachable!("taken by the caller whatever the state"),
@@ -201,22 +236,33 @@ impl Turn<'_> {
         }];
     }
 
-    /// Queues the next step, or asks a person where the plan ended without a review.
+    /// Queues the next step, or, where the plan is done, what opens the gate.
     fn next(&mut self, wish: Option<Wish>) -> Handled {
-        match self.task.next_step().cloned() {
-            Some(step) => self.grant_wish(wish, JobKind::Step { step, conversation: Conversation::Same }),
-            None => {
-                let reason = "every step is done, but no checkpoint asked for a review of the result".to_owned();
-                self.escalate(None, About::Gate {}, reason);
-                Ok(None)
-            }
+        let job = self.unfinished();
+        self.grant_wish(wish, job)
+    }
+
+    /// What there is to do for a task that is not through its gates: a half-applied change first, then the next
+    /// step, then a rebase, which measures the target and gates.
+    fn unfinished(&self) -> JobKind {
+        let redeemed = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}));
+        match (redeemed, self.task.next_step()) {
+            (Some(grant), _) => JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() },
+            (None, Some(step)) => JobKind::Step { step: step.clone(), conversation: Conversation::Same },
+            (None, None) => JobKind::Rebase,
         }
     }
 
-    /// Queues the next step, or ends the task where there is none.
+    /// Goes on with a task that is not through its gates. It never completes it.
     pub(super) fn go_on(&mut self) {
-        match self.task.next_step().cloned() {
-            Some(step) => self.queue(JobKind::Step { step, conversation: Conversation::Same }),
+        let job = self.unfinished();
+        self.queue(job);
+    }
+
+    /// After the last gate was passed: the next step, or the end.
+    pub(super) fn complete_or_go_on(&mut self) {
+        match self.task.next_step() {
+            Some(_) => self.go_on(),
             None => self.enter(State::Done { outcome: Outcome::Completed {} }),
         }
     }
@@ -234,6 +280,7 @@ impl Turn<'_> {
         self.task.drifted = None;
         self.task.required_actions.clear();
         self.task.editors.clear();
+        self.task.applied_steps = self.task.completed().into_iter().collect();
         match self.task.state.clone() {
             State::Running { wish, .. } if epoch == self.task.epoch => {
                 self.control(Trigger::ChangesetAfterApply);

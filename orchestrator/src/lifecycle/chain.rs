@@ -5,8 +5,8 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
 use checkrein_shared::records::{
-    Author, ChangesetState, Checkpoint, CheckpointRef, EvidenceState, Integrity, IssueRef, Objective, PlanProgress,
-    Resume, Role, SourceRef, Summary, Trigger, WorkspaceState,
+    Author, ChangesetState, Checkpoint, CheckpointRef, Conversation, EvidenceState, Integrity, IssueRef, JobKind,
+    Objective, PlanProgress, Resume, Role, SourceRef, Summary, Trigger, WorkspaceState,
 };
 use checkrein_shared::tree::{Changeset, Manifest};
 
@@ -35,13 +35,16 @@ impl Turn<'_> {
         }
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
-        if let Some(step) = completes {
+        // A step that was amended while it ran is not done: what ran was the old one.
+        if let Some(step) = completes.filter(|_| checkpoint.plan.hash == self.task.plan.hash()) {
             self.complete(step);
         }
         match self.task.state.clone() {
             State::Running { job, wish, .. } if checkpoint.gate => {
                 let reached = self.task.base;
-                if self.task.drifted == reached || old_base != reached {
+                // What a rebase starts from was measured just now, also where the target has come back.
+                let measured = matches!(job, JobKind::Rebase);
+                if measured || self.task.drifted == reached || old_base != reached {
                     self.task.drifted = None;
                 }
                 self.gate_reached(checkpoint, job, wish)
@@ -58,14 +61,11 @@ impl Turn<'_> {
         }
     }
 
-    fn gate_reached(
-        &mut self,
-        checkpoint: &Checkpoint,
-        job: checkrein_shared::records::JobKind,
-        wish: Option<Wish>,
-    ) -> Handled {
+    fn gate_reached(&mut self, checkpoint: &Checkpoint, job: JobKind, wish: Option<Wish>) -> Handled {
         let parked_only = checkpoint.trigger == Trigger::TaskBeforePause;
         match wish {
+            // A change that is ready is reviewed first; the budget is asked about when work goes on.
+            Some(Wish::Budget { .. }) if !parked_only => self.gate_reached(checkpoint, job, None),
             Some(Wish::Pause { by }) if !parked_only => {
                 self.start_round(checkpoint.trigger)?;
                 self.pause(&by);
@@ -73,7 +73,7 @@ impl Turn<'_> {
             }
             None if !parked_only => {
                 if self.task.drifted.is_some() {
-                    self.queue(checkrein_shared::records::JobKind::Rebase);
+                    self.queue(JobKind::Rebase);
                     return Ok(None);
                 }
                 self.start_round(checkpoint.trigger)
@@ -83,8 +83,7 @@ impl Turn<'_> {
     }
 
     /// The job that a parked task goes on with: its step, unless that step has just been completed.
-    fn task_job(&self, job: checkrein_shared::records::JobKind) -> checkrein_shared::records::JobKind {
-        use checkrein_shared::records::{Conversation, JobKind};
+    pub(super) fn task_job(&self, job: JobKind) -> JobKind {
         match &job {
             JobKind::Step { step, .. } if self.task.next_step() != Some(step) => match self.task.next_step() {
                 Some(next) => JobKind::Step { step: next.clone(), conversation: Conversation::Same },

@@ -75,6 +75,7 @@ pub fn create(new: NewTask, context: &Context<'_>) -> Result<Decision, IllegalTr
         editors: std::collections::BTreeSet::new(),
         required_actions: Vec::new(),
         applied: Vec::new(),
+        applied_steps: std::collections::BTreeSet::new(),
         drifted: None,
         late_veto: false,
         usage: Usage::default(),

@@ -15,6 +15,7 @@ use super::turn::{Context, Handled, Turn};
 /// [`IllegalTransition`] where the event must not happen in the task's state.
 pub fn decide(task: &Task, event: &Event, context: &Context<'_>) -> Result<Decision, IllegalTransition> {
     let mut turn = Turn::new(task, event.at, event.kind.name(), *context);
+    turn.settle_wall();
     let handled = dispatch(&mut turn, &event.kind);
     turn.finish(handled)
 }

@@ -13,12 +13,13 @@ impl Turn<'_> {
     /// After the subject was accepted: applies its changeset, or goes on with the plan.
     pub(super) fn proceed(&mut self) -> Handled {
         let Some(subject) = self.task.subject.clone() else {
+            // Nothing was reviewed, so there is nothing that could have been accepted: gate first.
             self.go_on();
             return Ok(None);
         };
         self.task.accepted = Some(subject.checkpoint.clone());
         if subject.trigger != Trigger::ChangesetBeforeApply || subject.empty {
-            self.go_on();
+            self.complete_or_go_on();
             return Ok(None);
         }
         self.task.usage.grants += 1;

@@ -73,8 +73,13 @@ impl Turn<'_> {
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
-            State::Reviewing { slots } => {
+            State::Reviewing { mut slots } => {
+                // Deadlines stood still while the task was paused, and requests may be lost since.
+                for slot in &mut slots {
+                    slot.deadline = slot.deadline.plus(self.at.since(since));
+                }
                 self.enter(State::Reviewing { slots });
+                self.request_again()?;
                 self.conclude_round()
             }
             State::Waiting { mut item } => {
@@ -91,6 +96,12 @@ impl Turn<'_> {
     }
 
     pub(super) fn takeover_requested(&mut self, by: &str, folder: &str) -> Handled {
+        if self.has_redeemed() {
+            return self.illegal("a change is being applied; take over when that is done");
+        }
+        if self.task.tree.is_none() && !matches!(self.task.state, State::Running { .. }) {
+            return self.illegal("there are no files to take over yet: let the first step run, or cancel the task");
+        }
         match &mut self.task.state {
             State::Running { wish, .. } => match wish {
                 None | Some(Wish::Pause { .. }) => {
@@ -107,8 +118,13 @@ impl Turn<'_> {
                 self.hold(by.to_owned(), folder.to_owned());
                 Ok(None)
             }
-            State::Held { by, .. } => {
-                let hint = format!("`{by}` has taken it over already");
+            State::Held { by: holder, folder: old, .. } if holder == by => {
+                // The same person again, perhaps after a crash: only the folder may be another one.
+                *old = folder.to_owned();
+                Ok(None)
+            }
+            State::Held { by: holder, .. } => {
+                let hint = format!("`{holder}` has taken it over already");
                 self.illegal(hint)
             }
             State::Cancelling { .. } | State::Done { .. } => self.illegal(ENDED),
@@ -148,6 +164,10 @@ impl Turn<'_> {
     }
 
     pub(super) fn cancel_requested(&mut self, by: &str) -> Handled {
+        if self.has_redeemed() {
+            // A half-applied change is finished, not left behind.
+            return self.illegal("a change is being applied; cancel again when that is done");
+        }
         match &self.task.state {
             State::Cancelling { .. } => Ok(Some(Reason::Duplicate)),
             State::Done { .. } => self.illegal(ENDED),
@@ -155,10 +175,6 @@ impl Turn<'_> {
                 self.void_grants("the task was cancelled");
                 self.enter(State::Cancelling { by: by.to_owned() });
                 Ok(None)
-            }
-            State::Queued { job: JobKind::Apply { .. } } if self.has_redeemed() => {
-                // A half-applied change is finished, not left behind.
-                self.illegal("a change is being applied; cancel again when that is done")
             }
             State::Queued { .. }
             | State::Reviewing { .. }

@@ -27,6 +27,10 @@ impl Turn<'_> {
         if let Some(why) = self.may_not_approve(&item, by) {
             return self.illegal(why);
         }
+        if self.has_answered(&item, by) {
+            return self
+                .illegal(format!("`{by}` has approved for another place of this review; it needs another person"));
+        }
         let approval = ApprovalRef { id: self.task.next_approval(), checkpoint_hash: hash, by: by.to_owned() };
         self.task.approvals.push(approval);
         keep_newest(&mut self.task.approvals, GRANTS_MAX);
@@ -39,6 +43,14 @@ impl Turn<'_> {
             Some(slot) => self.person_answered(&slot, by, Judgement::Approved),
             None => self.item_approved(&item),
         }
+    }
+
+    /// Whether `by` has filled another place of the same review in this round.
+    fn has_answered(&mut self, item: &Item, by: &str) -> bool {
+        let Some(slot) = self.slot_of(item) else { return false };
+        let other = |s: &Slot| s.review == slot.review && s.id != slot.id;
+        let approved = |s: &Slot| s.item.as_ref().is_some_and(|i| i.approved_by.contains(by));
+        self.slots_mut().is_some_and(|slots| slots.iter().any(|s| other(s) && approved(s)))
     }
 
     /// Why `by` can't approve this item, where that is so.
@@ -67,6 +79,17 @@ impl Turn<'_> {
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
+            About::Gate {} if item.stale.iter().any(|m| m.field != "findings") => {
+                // Specification or plan changed under the question: what is there now was not judged by anybody.
+                self.control_always(Trigger::SpecChanged);
+                match (self.task.next_step(), self.task.subject.as_ref().map(|s| s.trigger)) {
+                    (None, Some(trigger)) => self.start_round(trigger),
+                    _ => {
+                        self.go_on();
+                        Ok(None)
+                    }
+                }
+            }
             About::Gate {} => {
                 for open in &mut self.task.findings {
                     open.veto = false;
@@ -89,8 +112,12 @@ impl Turn<'_> {
                 self.go_on();
                 Ok(None)
             }
-            About::LateVeto {} => {
+            About::Interrupted {} => {
                 self.go_on();
+                Ok(None)
+            }
+            About::LateVeto {} => {
+                self.complete_or_go_on();
                 Ok(None)
             }
         }

@@ -9,6 +9,7 @@ use checkrein_shared::policy::{
 };
 use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
 
+use super::decision::Timer;
 use super::rounds::is_complete;
 use super::task::{About, RULINGS_MAX, Ruling, State, StepStatus, keep_newest};
 use super::turn::{Handled, Turn};
@@ -44,10 +45,6 @@ impl On {
 }
 
 impl Turn<'_> {
-    pub(super) fn has_rules(&self, on: &On) -> bool {
-        self.context.policy.policy().rules.iter().any(|rule| rule.on.contains(&on.event()))
-    }
-
     pub(super) fn ask_rules(&mut self, on: On) -> Handled {
         let outcome = evaluate_rules(self.context.policy, on.event(), &self.facts(None), &self.task.rule_counts);
         *self.task.rule_counts.entry(outcome.rule.clone()).or_default() += 1;
@@ -157,8 +154,10 @@ impl Turn<'_> {
     fn start_over(&mut self, conversation: Conversation) {
         self.task.base = self.task.drifted.take().or(self.task.base);
         self.task.tree = None;
-        for status in self.task.steps.values_mut() {
-            *status = StepStatus::Pending;
+        for (step, status) in &mut self.task.steps {
+            if !self.task.applied_steps.contains(step) {
+                *status = StepStatus::Pending;
+            }
         }
         match self.task.next_step().cloned() {
             Some(step) => self.queue(JobKind::Step { step, conversation }),
@@ -236,6 +235,7 @@ impl Turn<'_> {
             }
             State::Running { wish, .. } if wish.is_none() => {
                 *wish = Some(super::task::Wish::Budget { budget: budget.to_owned() });
+                self.clear(Timer::Wall {});
                 Ok(None)
             }
             _ => Ok(Some(super::decision::Reason::NotInThisState)),

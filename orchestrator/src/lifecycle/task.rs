@@ -86,6 +86,8 @@ pub struct Task {
     pub required_actions: Vec<RequiredAction>,
     /// What reached the target.
     pub applied: Vec<ChangesetRef>,
+    /// Steps whose work is in the target: nothing ever runs them again.
+    pub applied_steps: BTreeSet<StepId>,
     /// The target as last reported, where it is not the base.
     pub drifted: Option<Digest>,
     /// Whether a negative verdict came while a redeemed grant was being carried out.
@@ -159,7 +161,7 @@ pub enum State {
         job: JobKind,
         /// The worker.
         worker: InstanceId,
-        /// When it took the lease.
+        /// Since when its time is to be counted: the lease, or the last event.
         since: Timestamp,
         /// What somebody wants as soon as the worker parks.
         wish: Option<Wish>,
@@ -433,6 +435,8 @@ pub enum About {
     },
     /// What to do about a target that changed where the task changes it too.
     Overlap {},
+    /// Whether an apply or a rebase that could not be carried out is tried again.
+    Interrupted {},
     /// What to do about a negative verdict that came after the change was applied.
     LateVeto {},
 }

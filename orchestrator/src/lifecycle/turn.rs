@@ -17,7 +17,7 @@ use super::decision::{Decision, Destination, Effect, IllegalTransition, Reason, 
 use super::task::{State, Task};
 
 /// How long a job may wait for a lease before its message is published again.
-pub(super) const DISPATCH_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const DISPATCH_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What the core may look at besides the task: all of it named by digests in the task or the event.
 #[derive(Debug, Clone, Copy)]
@@ -121,11 +121,7 @@ impl<'a> Turn<'a> {
     fn leave(&mut self) {
         match &self.task.state {
             State::Queued { .. } => self.clear(Timer::Dispatch { epoch: self.task.epoch }),
-            State::Running { since, .. } => {
-                let spent = u64::try_from(self.at.since(*since).as_millis()).unwrap_or(u64::MAX);
-                self.task.usage.wall_ms = self.task.usage.wall_ms.saturating_add(spent);
-                self.clear(Timer::Wall {});
-            }
+            State::Running { .. } => self.clear(Timer::Wall {}),
             State::Reviewing { .. } => self.clear(Timer::Review { round: self.task.round }),
             State::Waiting { item } => {
                 let timer = Timer::Item { item: item.id.clone(), stage: item.stage };
@@ -166,6 +162,15 @@ impl<'a> Turn<'a> {
 
     pub(super) fn clear(&mut self, timer: Timer) {
         self.effect(Effect::ClearTimer { timer });
+    }
+
+    /// Adds the time under lease so far, so that rules see it.
+    pub(super) fn settle_wall(&mut self) {
+        if let State::Running { since, .. } = &mut self.task.state {
+            let spent = u64::try_from(self.at.since(*since).as_millis()).unwrap_or(u64::MAX);
+            *since = self.at.max(*since);
+            self.task.usage.wall_ms = self.task.usage.wall_ms.saturating_add(spent);
+        }
     }
 
     fn start_wall_timer(&mut self) {

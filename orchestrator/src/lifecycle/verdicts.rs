@@ -2,9 +2,9 @@
 //! they leave open.
 
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::InstanceId;
+use checkrein_shared::ids::{InstanceId, ReviewId};
 use checkrein_shared::records::{
-    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, SourceRef, Verdict,
+    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, ReviewerType, SourceRef, Verdict,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -24,7 +24,10 @@ impl Turn<'_> {
             return Ok(Some(Reason::Duplicate));
         }
         let differences = self.differences(&verdict.bindings);
-        let open = self.slots_mut().and_then(|s| s.iter().find(|s| s.id == verdict.review_id).cloned());
+        let kind = kind_of(verdict);
+        // A reviewer's key never answers for a person, nor for another kind of reviewer.
+        let is_asked = |s: &&Slot| s.id == verdict.review_id && s.item.is_none() && s.kind == kind;
+        let open = self.slots_mut().and_then(|s| s.iter().find(is_asked).cloned());
         let current = differences.is_empty();
         let review = open.as_ref().map_or_else(|| self.review_name(verdict), |s| s.review.clone());
         self.record_verdict(verdict, envelope, &review, differences);
@@ -53,13 +56,7 @@ impl Turn<'_> {
     fn late_negative(&mut self, verdict: &Verdict, review: &str, current: bool) -> Handled {
         match self.task.state.clone() {
             State::Queued { job: JobKind::Apply { .. } } if current => {
-                self.take_actions(verdict, review);
-                self.void_grants("a reviewer objected");
-                self.ask_rules(On::Late)
-            }
-            State::Running { job: JobKind::Apply { .. }, .. } if current => {
-                let redeemed = self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}));
-                if redeemed {
+                if self.is_being_applied() {
                     self.task.late_veto = true;
                     return Ok(None);
                 }
@@ -67,18 +64,38 @@ impl Turn<'_> {
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
             }
-            State::Queued { .. } if self.has_rules(&On::Late) => self.ask_rules(On::Late),
+            State::Running { job: JobKind::Apply { .. }, .. } if current => {
+                if self.is_being_applied() {
+                    self.task.late_veto = true;
+                    return Ok(None);
+                }
+                self.take_actions(verdict, review);
+                self.void_grants("a reviewer objected");
+                self.ask_rules(On::Late)
+            }
+            State::Waiting { mut item } => {
+                // Whoever has the page open has not seen this: an approval must name the new hash.
+                let old = item.hash;
+                item.hash = Digest::of(format!("{old} {}", verdict.review_id));
+                item.stale.push(Mismatch {
+                    field: "findings".into(),
+                    old: old.to_string(),
+                    new: item.hash.to_string(),
+                });
+                self.task.state = State::Waiting { item };
+                Ok(None)
+            }
+            // Elsewhere there is nothing under way that it could stop; its findings veto the next `continue`.
             _ => Ok(None),
         }
     }
 
+    fn is_being_applied(&self) -> bool {
+        self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}))
+    }
+
     fn record_verdict(&mut self, verdict: &Verdict, envelope: Digest, review: &str, stale: Vec<Mismatch>) {
-        let kind = match verdict.reviewer.kind {
-            checkrein_shared::records::ReviewerType::Rules => ReviewKind::Rules,
-            checkrein_shared::records::ReviewerType::Model => ReviewKind::Model,
-            checkrein_shared::records::ReviewerType::Command => ReviewKind::Command,
-            checkrein_shared::records::ReviewerType::Human => ReviewKind::Human,
-        };
+        let kind = kind_of(verdict);
         self.push_verdict(VerdictState {
             id: verdict.review_id.clone(),
             review: review.to_owned(),
@@ -177,7 +194,14 @@ impl Turn<'_> {
     /// Fills a slot with the newest approval of the same review, where every condition of inheritance holds.
     pub(super) fn inherit(&mut self, slot: &mut Slot) -> bool {
         let Some(now) = self.task.subject.as_ref().map(|s| s.bindings.clone()) else { return false };
-        let newest = self.task.verdicts.iter().rev().find(|v| v.review == slot.review);
+        // One approval fills one place: that of the same instance, in a round in which none of its peers objected.
+        let same = |v: &&VerdictState| v.review == slot.review && v.round < self.task.round;
+        let newest_round = self.task.verdicts.iter().filter(same).map(|v| v.round).max();
+        let mut peers = self.task.verdicts.iter().filter(same).filter(|v| Some(v.round) == newest_round);
+        if peers.clone().any(|v| v.verdict != Judgement::Approved) {
+            return false;
+        }
+        let newest = peers.find(|v| instance(&v.id) == instance(&slot.id));
         let Some(old) = newest.filter(|v| v.verdict == Judgement::Approved && v.kind != ReviewKind::Human) else {
             return false;
         };
@@ -229,6 +253,20 @@ impl Turn<'_> {
             _ => Ok(None),
         }
     }
+}
+
+fn kind_of(verdict: &Verdict) -> ReviewKind {
+    match verdict.reviewer.kind {
+        ReviewerType::Rules => ReviewKind::Rules,
+        ReviewerType::Model => ReviewKind::Model,
+        ReviewerType::Command => ReviewKind::Command,
+        ReviewerType::Human => ReviewKind::Human,
+    }
+}
+
+/// The instance in a review's id: its last number.
+fn instance(id: &ReviewId) -> &str {
+    id.as_str().rsplit('-').next().unwrap_or_default()
 }
 
 /// Whether an approval bound to `old` carries over to `now`. With `relevant`, files that the review neither

@@ -23,7 +23,11 @@ pub(crate) fn pending(desk: &Desk, head: Option<&Checkpoint>) -> Option<Trigger>
     if desk.plan_is_complete() {
         return Some(Trigger::ChangesetBeforeApply);
     }
-    head.filter(|head| head.gate && head.trigger != Trigger::TaskBeforePause).map(|head| head.trigger)
+    // A step that is to be done again since then has left that gate; it will come to one of its own.
+    let stands = |head: &&Checkpoint| {
+        head.gate && head.trigger != Trigger::TaskBeforePause && head.plan.completed_step_ids == desk.job.completed
+    };
+    head.filter(stands).map(|head| head.trigger)
 }
 
 /// Submits the work for the gate `trigger` and parks.

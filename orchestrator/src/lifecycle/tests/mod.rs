@@ -4,6 +4,7 @@ mod fixture;
 
 mod accepting;
 mod drifting;
+mod holes;
 mod people;
 mod rules;
 mod table;

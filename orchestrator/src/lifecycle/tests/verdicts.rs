@@ -1,6 +1,6 @@
 //! Which verdicts count, which stay visible only, and what they leave open.
 
-use checkrein_shared::records::{FindingStatus, Judgement};
+use checkrein_shared::records::{FindingStatus, Judgement, ReviewKind, ReviewerType};
 
 use super::fixture::{POLICY, World, digest, finding, published, spec};
 use crate::lifecycle::{EventKind, Reason};
@@ -106,7 +106,10 @@ fn a_round_waits_for_every_blocking_review_and_for_no_other() {
     let bindings = world.task.subject.as_ref().unwrap().bindings.clone();
     for slot in slots.iter().filter(|s| s.blocking) {
         assert_eq!(world.state(), "reviewing");
-        let verdict = world.verdict_of(&slot.id, bindings.clone(), Judgement::Approved, Vec::new());
+        let mut verdict = world.verdict_of(&slot.id, bindings.clone(), Judgement::Approved, Vec::new());
+        if slot.kind == ReviewKind::Model {
+            verdict.reviewer.kind = ReviewerType::Model;
+        }
         world.take(published(verdict));
     }
     assert_eq!(world.job(), "apply");

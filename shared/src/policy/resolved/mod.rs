@@ -32,6 +32,7 @@ use super::compile::CompiledPolicy;
 use super::error::{PolicyError, Problem};
 use crate::digest::Digest;
 use crate::json;
+use crate::records::{ConstraintRef, TaskSpec};
 
 /// The version of the resolved form that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -161,6 +162,13 @@ impl ResolvedPolicy {
     /// Everything that is wrong, with the place in the policy's files.
     pub fn compile(&self) -> Result<CompiledPolicy, PolicyError> {
         CompiledPolicy::new(self.clone())
+    }
+
+    /// The rules that a task's result must keep, as checkpoints name them: its own, then the policy's.
+    pub fn constraint_refs(&self, spec: &TaskSpec) -> Vec<ConstraintRef> {
+        let of_task = spec.constraints.iter().map(|c| (&c.id, c.version, c.hash()));
+        let of_policy = self.constraints.iter().map(|c| (&c.id, u64::from(c.version), c.hash));
+        of_task.chain(of_policy).map(|(id, version, hash)| ConstraintRef { id: id.clone(), version, hash }).collect()
     }
 
     /// The rule with this id.
