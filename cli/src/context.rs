@@ -67,7 +67,11 @@ impl Context {
 /// A text as the shell needs it.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 fn set(name: &str) -> Option<PathBuf> {
@@ -84,8 +88,8 @@ fn data_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let state = || set("XDG_STATE_HOME").filter(|path| path.is_absolute()).map(|path| path.join("checkrein"));
     let usual = || home().map(|home| home.join(".local/state/checkrein"));
     let folder = given.map(Path::to_owned).or_else(|| set("CHECKREIN_DATA")).or_else(state).or_else(usual);
-    let folder =
-        folder.ok_or_else(|| Failure::usage("there is no data folder: HOME is not set").hint("name one with --data DIR"))?;
+    let folder = folder
+        .ok_or_else(|| Failure::usage("there is no data folder: HOME is not set").hint("name one with --data DIR"))?;
     std::path::absolute(&folder).map_err(|error| Failure::caused("the data folder has no absolute path", &error))
 }
 

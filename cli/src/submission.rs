@@ -24,7 +24,8 @@ pub(crate) struct Prepared {
 
 /// Reads the task file, or makes a task of the objective. Nothing is started or written.
 pub(crate) fn prepare(context: &Context, what: &str, options: &TaskOptions) -> Result<Prepared, Failure> {
-    let task = if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
+    let task =
+        if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
     let here = Path::new(".");
     let choice = match &options.policy {
         Some(text) => policy_choice(text, here),
@@ -47,7 +48,9 @@ struct Task {
 
 /// Whether what was typed names a task file rather than an objective.
 fn is_task_file(what: &str) -> bool {
-    what.ends_with(".yaml") || what.ends_with(".yml") || (!what.contains(char::is_whitespace) && Path::new(what).is_file())
+    what.ends_with(".yaml")
+        || what.ends_with(".yml")
+        || (!what.contains(char::is_whitespace) && Path::new(what).is_file())
 }
 
 fn from_file(context: &Context, what: &str, options: &TaskOptions) -> Result<Task, Failure> {
@@ -69,10 +72,11 @@ fn from_objective(context: &Context, objective: &str, options: &TaskOptions) -> 
         let what = format!("`{objective}` is no task file, and as an objective it needs an agent");
         return Err(Failure::usage(what).hint("add --agent claude, or name a file that ends in .yaml"));
     };
-    let agent = agents::resolve(agent, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))?;
     let folder = options.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let workspace = task_file::check_workspace(&folder, &context.surroundings())
         .map_err(|error| Failure::usage(error.message).at(folder.display()).hint(error.hint))?;
+    let agent =
+        agents::resolve(agent, Some(&workspace), |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))?;
     let line = objective.lines().next().unwrap_or(objective);
     let name: String = line.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     let spec = TaskSpec {
@@ -112,7 +116,10 @@ fn check_verifiers(spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<(), Failu
         if let Some(missing) = step.verify.iter().find(|name| !policy.verifiers.contains_key(*name)) {
             let known: Vec<&str> = policy.verifiers.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let what = format!("step `{}` wants the verifier `{missing}`, which the policy `{}` does not have", step.id, policy.name);
+            let what = format!(
+                "step `{}` wants the verifier `{missing}`, which the policy `{}` does not have",
+                step.id, policy.name
+            );
             return Err(Failure::usage(what).hint(format!("add it to the policy's `verifiers:`; it has: {known}")));
         }
     }

@@ -7,7 +7,7 @@ use crate::client::{Session, find_task};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{columns, shown, shortened};
+use crate::output::{columns, shortened, shown};
 
 /// Carries out a command about evidence.
 pub(crate) async fn run(context: &Context, command: EvidenceCommand) -> Result<Exit, Failure> {

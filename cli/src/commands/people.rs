@@ -64,7 +64,8 @@ fn asked_about(task: &TaskView, given: Option<&str>) -> Result<Digest, Failure> 
         return Err(Failure::usage(format!("task {id} asks nothing: it is {}", task.summary.state.as_str()))
             .hint("`checkrein inbox` lists what waits for a person"));
     };
-    let none = || Failure::usage(format!("the question of task {id} names no checkpoint")).hint("`checkrein show` says more");
+    let none =
+        || Failure::usage(format!("the question of task {id} names no checkpoint")).hint("`checkrein show` says more");
     item.checkpoint_hash.ok_or_else(none)
 }
 
@@ -83,7 +84,8 @@ pub(crate) async fn reject(context: &Context, args: RejectArgs) -> Result<Exit, 
 /// Sends back.
 pub(crate) async fn request_changes(context: &Context, args: RequestChangesArgs) -> Result<Exit, Failure> {
     let text = args.text;
-    answer(context, &args.task, args.hash.as_deref(), |hash| Action::RequestChanges { checkpoint_hash: hash, text }).await
+    answer(context, &args.task, args.hash.as_deref(), |hash| Action::RequestChanges { checkpoint_hash: hash, text })
+        .await
 }
 
 /// Closes a finding.

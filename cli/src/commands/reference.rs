@@ -29,7 +29,9 @@ pub(crate) fn schema(context: &Context, args: &SchemaArgs) -> Result<Exit, Failu
         return Ok(Exit::Completed);
     };
     let Some((_, schema)) = all.iter().find(|(name, _)| name == wanted) else {
-        return Err(Failure::usage(format!("there is no schema `{wanted}`")).hint(format!("known: {}", names.join(", "))));
+        return Err(
+            Failure::usage(format!("there is no schema `{wanted}`")).hint(format!("known: {}", names.join(", ")))
+        );
     };
     out.object(schema)?;
     let text = serde_json::to_string_pretty(schema).map_err(|error| Failure::caused("can't write JSON", &error))?;

@@ -91,7 +91,9 @@ fn free_folder(context: &Context, id: &TaskId, to: Option<&Path>) -> Result<Path
     std::fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     let mut inside = std::fs::read_dir(&folder).map_err(|error| failed(&folder, &error))?;
     if inside.next().is_some() {
-        return Err(Failure::usage("the folder is not empty").at(folder.display()).hint("name a new one with --to DIR"));
+        return Err(Failure::usage("the folder is not empty")
+            .at(folder.display())
+            .hint("name a new one with --to DIR"));
     }
     Ok(folder)
 }
@@ -183,14 +185,15 @@ async fn measure(api: &dyn Api, task: &TaskView, taken: &Note) -> Result<Digest,
     let mut survey = Survey::new(rules).storing(&blobs, Some(&known));
     survey.absent = absent.collect();
     let measured = snapshot::snapshot(&taken.folder, &mut StatCache::in_memory(), &survey).await;
-    Ok(measured.map_err(|error| Failure::caused("the files can't be measured", &error).at(taken.folder.display()))?.root)
+    Ok(measured
+        .map_err(|error| Failure::caused("the files can't be measured", &error).at(taken.folder.display()))?
+        .root)
 }
 
 /// The ignore rules of the task's base; those of the folder where the task has none yet.
 async fn rules(api: &dyn Api, task: &TaskView, folder: &Path) -> Result<Rules, Failure> {
-    let failed = |error: &checkrein_worker::workspace::rules::Error| {
-        Failure::caused("the ignore rules can't be read", error)
-    };
+    let failed =
+        |error: &checkrein_worker::workspace::rules::Error| Failure::caused("the ignore rules can't be read", error);
     if let Some(base) = task.base {
         let name = EvidenceRef::new(EvidenceKind::Report, &format!("rules-{}", base.short()))
             .map_err(|error| Failure::caused("the ignore rules have no name", &error))?;

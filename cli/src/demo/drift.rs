@@ -24,7 +24,10 @@ pub(super) async fn run(context: &Context, place: &Place) -> Result<(), Failure>
     let exit = run_task(context, place, |event| {
         if edited.is_none() && reviews_begin(event) {
             edited = Some(colleague(place));
-            tell(out, "The review runs. (The demo plays the colleague: it runs colleague.sh, which adds a line to NOTES.md.)");
+            tell(
+                out,
+                "The review runs. (The demo plays the colleague: it runs colleague.sh, which adds a line to NOTES.md.)",
+            );
             out.note("");
         }
         if !told && event.kind == "target_drifted" {

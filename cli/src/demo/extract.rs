@@ -61,7 +61,9 @@ fn empty(folder: &Path) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     let mut inside = std::fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     if inside.next().is_some() {
-        return Err(Failure::usage("the folder is not empty").at(folder.display()).hint("name a new one with --to DIR"));
+        return Err(Failure::usage("the folder is not empty")
+            .at(folder.display())
+            .hint("name a new one with --to DIR"));
     }
     Ok(folder.to_owned())
 }

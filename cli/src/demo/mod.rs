@@ -65,11 +65,7 @@ fn prepare(context: &Context, place: &Place) -> Result<Prepared, Failure> {
 }
 
 /// Runs the example's task until it rests; `see` is shown every event.
-async fn run_task(
-    context: &Context,
-    place: &Place,
-    see: impl FnMut(&EventView) + Send,
-) -> Result<Exit, Failure> {
+async fn run_task(context: &Context, place: &Place, see: impl FnMut(&EventView) + Send) -> Result<Exit, Failure> {
     commands::run_in_place(context, prepare(context, place)?, false, see).await
 }
 

@@ -82,7 +82,9 @@ pub(super) fn disk_space(data: &Path) -> Finding {
     let text = format!("{} MiB free", free >> 20);
     match free {
         ..SPACE_NONE => Finding::new("disk", Grade::Bad, text).hint("free some space, or move the data folder"),
-        SPACE_NONE..SPACE_SCARCE => Finding::new("disk", Grade::Less, text).hint("every changed file is kept as a blob"),
+        SPACE_NONE..SPACE_SCARCE => {
+            Finding::new("disk", Grade::Less, text).hint("every changed file is kept as a blob")
+        }
         _ => Finding::new("disk", Grade::Good, text),
     }
 }
@@ -106,8 +108,7 @@ pub(super) async fn supervisor() -> Vec<Finding> {
 /// Runs `true`, confined if possible. Gives back what confined it.
 async fn try_supervisor() -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}"))?;
-    let limits =
-        Limits { time: Duration::from_secs(10), grace: Duration::from_secs(1), output_bytes_max: 64 * 1024 };
+    let limits = Limits { time: Duration::from_secs(10), grace: Duration::from_secs(1), output_bytes_max: 64 * 1024 };
     let output = Output::Merged(folder.path().join("out"));
     let command = Command::new(["true"], folder.path(), output, limits)
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -138,8 +139,11 @@ pub(super) async fn instance(context: &Context) -> Finding {
 
 /// The known agents that are installed.
 pub(super) fn agents() -> Finding {
-    let found: Vec<&str> =
-        agents::KNOWN.iter().filter(|known| agents::find_program(known.name).is_some()).map(|known| known.name).collect();
+    let found: Vec<&str> = agents::KNOWN
+        .iter()
+        .filter(|known| agents::find_program(known.name).is_some())
+        .map(|known| known.name)
+        .collect();
     if found.is_empty() {
         let known = agents::KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
         return Finding::new("agents", Grade::Less, format!("none of {known} is installed"))

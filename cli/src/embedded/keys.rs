@@ -37,7 +37,11 @@ impl Keys {
         if keys.reviewer_file().exists() && !keys.ring.keys().is_empty() {
             return Ok(keys);
         }
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| failed(folder, &error))?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(|error| failed(folder, &error))?;
         let key = if keys.reviewer_file().exists() { keys.reviewer()? } else { make(&keys.reviewer_file())? };
         let owner = REVIEWER.parse().expect("the name is a valid id");
         let record = KeyRecord::new(key.public_key(), Role::Reviewer, owner, Timestamp::now());

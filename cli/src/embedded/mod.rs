@@ -215,7 +215,8 @@ fn store_failure(data: &Path, error: &store::Error) -> Failure {
     };
     if error.is_integrity() {
         failure.exit = Exit::Integrity;
-        failure = failure.hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
+        failure = failure
+            .hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
     }
     failure
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest, Watched,
+    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
+    Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};

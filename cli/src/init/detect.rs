@@ -112,7 +112,9 @@ fn pytest(folder: &Path) -> Vec<&'static str> {
 fn make_target(folder: &Path) -> &'static str {
     let text = ["GNUmakefile", "makefile", "Makefile"].into_iter().find_map(|name| read(&folder.join(name)));
     let text = text.unwrap_or_default();
-    let has = |target: &str| text.lines().any(|line| line.strip_prefix(target).is_some_and(|rest| rest.trim_start().starts_with(':')));
+    let has = |target: &str| {
+        text.lines().any(|line| line.strip_prefix(target).is_some_and(|rest| rest.trim_start().starts_with(':')))
+    };
     if !has("test") && has("check") { "check" } else { "test" }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<Exit, Failure> {
     let agent = args.agent.as_deref();
     if let Some(agent) = agent {
         // A wrong name is told now, not at the first run.
-        crate::agents::resolve(agent, |_| false)?;
+        crate::agents::resolve(agent, Some(&folder), |_| false)?;
     }
     let files = [
         (folder.join(TASK_FILE), templates::task(&folder, agent)),

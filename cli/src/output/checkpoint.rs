@@ -19,10 +19,18 @@ pub(crate) fn checkpoint_lines(out: &Output, checkpoint: &Checkpoint) -> Vec<Str
     let mut lines = vec![
         out.bold(checkpoint.checkpoint_id.as_str()),
         format!("  written     {} by {} {}", checkpoint.created_at, author.role.as_str(), author.instance),
-        format!("  because of  {}{}", checkpoint.trigger.as_str(), if checkpoint.gate { ", waits for a decision" } else { "" }),
+        format!(
+            "  because of  {}{}",
+            checkpoint.trigger.as_str(),
+            if checkpoint.gate { ", waits for a decision" } else { "" }
+        ),
         format!("  attempt     {}, at event {}", checkpoint.epoch, checkpoint.state_version),
         format!("  objective   {}", shown(&checkpoint.objective.text)),
-        format!("  plan        version {}, done: {}", checkpoint.plan.version, ids(&checkpoint.plan.completed_step_ids)),
+        format!(
+            "  plan        version {}, done: {}",
+            checkpoint.plan.version,
+            ids(&checkpoint.plan.completed_step_ids)
+        ),
         format!("              to come: {}", ids(&checkpoint.plan.pending_step_ids)),
         format!("  base        {}", short(checkpoint.workspace.base)),
         format!("  tree        {}", short(checkpoint.workspace.tree)),

@@ -84,11 +84,11 @@ fn review_lines(out: &Output, reviews: &[ReviewView]) -> Vec<String> {
         } else if review.current {
             ", current".to_owned()
         } else {
-            ", stale".to_owned()
+            let fields: Vec<&str> = review.stale.iter().map(|change| change.field.as_str()).collect();
+            format!(", stale: other {}", shown(&fields.join(", ")))
         };
         let line = format!("round {} {}: {word}{currency}", review.round, shown(&review.review));
         lines.push(format!("    {} {}", out.toned(tone, &line), out.dim(review.checkpoint.as_str())));
-        lines.extend(stale_lines(out, &review.stale, "      "));
     }
     lines
 }
@@ -134,7 +134,8 @@ pub(crate) fn inbox_lines(out: &Output, items: &[InboxItem], now: Timestamp) -> 
     let mut lines = Vec::new();
     for item in items {
         let deadline = item.deadline.map_or_else(String::new, |at| format!(", {}", left(now, at)));
-        let head = format!("? {} ({}) asks {}: {}", shown(&item.task), item.task_id, shown(&item.level), shown(&item.reason));
+        let head =
+            format!("? {} ({}) asks {}: {}", shown(&item.task), item.task_id, shown(&item.level), shown(&item.reason));
         lines.push(out.toned(Tone::Ask, &head));
         lines.push(format!("    opened {}{deadline}", ago(now, item.opened_at)));
         if let Some(checkpoint) = &item.checkpoint {

@@ -1,10 +1,8 @@
 //! The demos, as the README shows them.
 
-mod support;
+use crate::support::World;
 
-use support::World;
-
-fn demo(args: &[&str]) -> support::Ran {
+fn demo(args: &[&str]) -> crate::support::Ran {
     let world = World::new("");
     let folder = world.path("demo").display().to_string();
     let ran = world.run(&[&["demo"], args, &["--to", &folder]].concat()).ends_with(0);
@@ -20,7 +18,11 @@ fn two_lies_are_caught_and_the_fix_is_applied() {
 #[test]
 fn a_verdict_turns_stale_before_the_reader_s_eyes() {
     let ran = demo(&["drift"]).says("the colleague's line is still in");
-    assert!(ran.stdout.lines().any(|line| line.contains("stale") && line.contains("base: ") && line.contains(" -> ")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.lines().any(|line| line.contains("stale") && line.contains("base: ") && line.contains(" -> ")),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]

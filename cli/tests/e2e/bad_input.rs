@@ -1,8 +1,6 @@
 //! Malformed input: what, where, what to do, exit code 2; and nothing is half-started.
 
-mod support;
-
-use support::{Ran, World, is_empty_or_absent};
+use crate::support::{Ran, World, is_empty_or_absent};
 
 /// The error without the world's folder, which is another one each time.
 fn error(world: &World, args: &[&str], code: i32) -> String {
@@ -22,7 +20,10 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("nothing.yaml", "task: a\nworkspace: project\n"),
         ("home.yaml", "task: a\nworkspace: home\nplan: [{id: a, run: 'true'}]\n"),
         ("data.yaml", "task: a\nworkspace: .\nplan: [{id: a, run: 'true'}]\n"),
-        ("verify.yaml", "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n"),
+        (
+            "verify.yaml",
+            "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n",
+        ),
         ("three.yaml", "task: ''\nworkspace: nowhere\nplan: [{id: a}]\n"),
     ];
     world.write("home/keep", "");
@@ -62,7 +63,8 @@ fn a_command_line_that_makes_no_sense_is_refused() {
     for args in [
         &["run", "fix it"] as &[&str],
         &["run", ""],
-        &["run", "fix it", "--agent", "./missing.sh"],
+        &["run", "fix it", "--agent", "./missing.sh", "--workspace", "project"],
+        &["run", "fix it", "--agent", "claude"],
         &["run", "task.yaml", "--agent", "claude"],
         &["run", "missing.yaml"],
         &["run", "task.yaml", "--policy", "nobody"],
@@ -118,6 +120,7 @@ fn a_reader_that_goes_away_is_no_error() {
     let world = World::new("");
     let binary = env!("CARGO_BIN_EXE_checkrein");
     let line = format!("{binary} schema checkpoint | head -1; {binary} --help | head -1");
-    let ran = Ran::from(std::process::Command::new("sh").args(["-c", &line]).current_dir(world.path("")).output().unwrap());
+    let ran =
+        Ran::from(std::process::Command::new("sh").args(["-c", &line]).current_dir(world.path("")).output().unwrap());
     assert_eq!(ran.stderr, "");
 }
