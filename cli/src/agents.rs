@@ -79,7 +79,7 @@ fn own(text: &str, workspace: Option<&Path>) -> Result<Vec<String>, Failure> {
             None => Ok(vec![found.display().to_string()]),
         },
         Err(error) => Err(Failure::caused(format!("the agent `{text}` can't be found"), &error)
-            .as_usage()
+            .into_usage()
             .hint("name a program, or one of claude, codex, opencode, aider")),
     }
 }

@@ -49,7 +49,7 @@ impl Failure {
     }
 
     /// What was typed, or a file that it names, is to blame.
-    pub(crate) fn as_usage(mut self) -> Self {
+    pub(crate) fn into_usage(mut self) -> Self {
         self.exit = Exit::Usage;
         self
     }

@@ -26,7 +26,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(context: &Context, what: &str, options: &TaskOptions) -> Result<Prepared, Failure> {
     let task =
         if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
-    let here = Path::new(".");
+    let here = Path::new("");
     let choice = match &options.policy {
         Some(text) => policy_choice(text, here),
         None => task.policy.unwrap_or_else(|| PolicyChoice::Named(DEFAULT_POLICY.to_owned())),
@@ -104,10 +104,7 @@ fn project_policy(workspace: &Path) -> Option<PolicyChoice> {
 pub(crate) fn load_policy(choice: &PolicyChoice) -> Result<(String, ResolvedPolicy), Failure> {
     Ok(match choice {
         PolicyChoice::Named(name) => (name.clone(), policy::load_named(name)?),
-        PolicyChoice::File(path) => {
-            let shown = path.strip_prefix(".").unwrap_or(path).display().to_string();
-            (shown, policy::load_file(path)?)
-        }
+        PolicyChoice::File(path) => (path.display().to_string(), policy::load_file(path)?),
     })
 }
 

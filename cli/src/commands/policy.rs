@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, command: &PolicyCommand) -> Result<Exit, Fa
 }
 
 fn check(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let (name, policy) = load_policy(&policy_choice(name, Path::new(".")))?;
+    let (name, policy) = load_policy(&policy_choice(name, Path::new("")))?;
     let compiled = policy.compile()?;
     let warnings: Vec<String> = lint(&compiled, AgentKind::Any).iter().map(ToString::to_string).collect();
     let tests = run_policy_tests(&compiled);
@@ -46,7 +46,7 @@ fn check(context: &Context, name: &str) -> Result<Exit, Failure> {
 }
 
 fn test(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let (_, policy) = load_policy(&policy_choice(name, Path::new(".")))?;
+    let (_, policy) = load_policy(&policy_choice(name, Path::new("")))?;
     let tests = run_policy_tests(&policy.compile()?);
     let out = &context.out;
     let rows: Vec<_> = tests
@@ -68,7 +68,7 @@ fn test(context: &Context, name: &str) -> Result<Exit, Failure> {
 }
 
 fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let (_, policy) = load_policy(&policy_choice(name, Path::new(".")))?;
+    let (_, policy) = load_policy(&policy_choice(name, Path::new("")))?;
     let out = &context.out;
     out.object(&policy)?;
     let text = serde_json::to_string_pretty(&policy).map_err(|error| Failure::caused("can't write JSON", &error))?;

@@ -19,7 +19,7 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("typo.yaml", "task: a\nworkspce: project\nplan: [{id: a, run: 'true'}]\n"),
         ("nothing.yaml", "task: a\nworkspace: project\n"),
         ("home.yaml", "task: a\nworkspace: home\nplan: [{id: a, run: 'true'}]\n"),
-        ("data.yaml", "task: a\nworkspace: .\nplan: [{id: a, run: 'true'}]\n"),
+        ("data.yaml", "task: a\nworkspace: data\nplan: [{id: a, run: 'true'}]\n"),
         (
             "verify.yaml",
             "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n",
@@ -27,6 +27,7 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("three.yaml", "task: ''\nworkspace: nowhere\nplan: [{id: a}]\n"),
     ];
     world.write("home/keep", "");
+    world.write("data/keep", "");
     for (name, text) in cases {
         world.write(name, text);
         errors.push_str(&format!("$ checkrein run {name}\n{}\n", error(&world, &["run", name], 2)));

@@ -1,5 +1,7 @@
 //! The program as people use it: the real binary, real files, real processes.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
+
 mod support;
 
 mod bad_input;
