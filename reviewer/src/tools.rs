@@ -18,16 +18,21 @@ pub struct Tools {
 }
 
 /// A variable, the folder that its tool uses without it (below home, where it has one), and the credentials in there.
-const PLACES: [(&str, Option<&str>, &[&str]); 8] = [
+const PLACES: [(&str, Option<&str>, &[&str]); 10] = [
     ("CARGO_HOME", Some(".cargo"), &["credentials", "credentials.toml"]),
     ("RUSTUP_HOME", Some(".rustup"), &[]),
     ("GOPATH", Some("go"), &[]),
+    ("GOROOT", None, &[]),
     ("JAVA_HOME", None, &[]),
     ("NVM_DIR", Some(".nvm"), &[]),
     ("PYENV_ROOT", Some(".pyenv"), &[]),
     ("RBENV_ROOT", Some(".rbenv"), &[]),
+    ("VOLTA_HOME", Some(".volta"), &[]),
     ("DOTNET_ROOT", None, &[]),
 ];
+
+/// Variables that choose among installed tools.
+const CHOICES: [&str; 1] = ["RUSTUP_TOOLCHAIN"];
 
 /// Files with credentials that tools keep in the home folder itself.
 const CREDENTIALS: [&str; 14] = [
@@ -59,6 +64,9 @@ impl Tools {
             };
             tools.hidden.extend(existing(&place, credentials));
             tools.env.insert(name.into(), place.into());
+        }
+        for name in CHOICES {
+            tools.env.extend(variable(name).map(|value| (name.into(), value)));
         }
         if let Some(home) = home {
             tools.hidden.extend(existing(&home, &CREDENTIALS));

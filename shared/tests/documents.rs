@@ -7,7 +7,7 @@ use std::path::Path;
 
 use checkrein_shared::policy::{self, Action, AgentKind, CheckName, RuleEvent, file_schema};
 use checkrein_shared::records::{ResultFile, Trigger};
-use checkrein_shared::task_file::{self, Surroundings};
+use checkrein_shared::task_file::{self, PolicyChoice, Surroundings};
 use serde_json::Value;
 
 fn document(path: &str) -> String {
@@ -91,6 +91,24 @@ fn the_task_file_that_is_shown_to_agents_is_one() {
         assert!(errors.is_empty(), "docs/agents.md:{line}: {errors:#?}");
     }
     assert_eq!(shown.len(), 1);
+}
+
+#[test]
+fn every_example_is_a_task_whose_policy_loads_without_a_warning() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("examples");
+    let around = Surroundings { home: None, data: std::env::temp_dir().join("checkrein-no-data") };
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path().join("task.yaml");
+        let task = task_file::load(&path, None, &around).unwrap_or_else(|e| panic!("{e}"));
+        let Some(PolicyChoice::File(policy)) = task.policy else { panic!("{} has no policy file", path.display()) };
+        let policy = policy::load_file(&policy).and_then(|r| r.compile()).unwrap_or_else(|e| panic!("{e}"));
+        let warnings: Vec<String> = policy::lint(&policy, AgentKind::Command).iter().map(ToString::to_string).collect();
+        let ours: Vec<&String> = warnings.iter().filter(|w| !w.contains("policies/")).collect();
+        assert!(ours.is_empty(), "{ours:#?}");
+        seen += 1;
+    }
+    assert!(seen >= 3, "{seen} examples");
 }
 
 #[test]

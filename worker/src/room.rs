@@ -88,7 +88,7 @@ impl Cache {
     }
 }
 
-/// The folders of one attempt. They are deleted soon after it is dropped, and otherwise at the worker's next start.
+/// The folders of one attempt. They are gone when it is closed or dropped, and otherwise at the worker's next start.
 #[derive(Debug)]
 pub(crate) struct Room {
     root: PathBuf,
@@ -129,21 +129,28 @@ impl Room {
     pub(crate) fn writable(&self) -> Vec<PathBuf> {
         vec![self.scratch(), self.home(), self.temporary(), self.brief(), self.root.join("out")]
     }
+
+    /// Deletes the folders, and returns when they are gone.
+    pub(crate) async fn close(mut self) {
+        let root = std::mem::take(&mut self.root);
+        // Large scratches take a while, which asynchronous threads do not have.
+        let deleted = tokio::task::spawn_blocking(move || delete(&root)).await;
+        deleted.expect("deleting neither panics nor is aborted");
+    }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
-        let root = std::mem::take(&mut self.root);
-        let delete = move || {
-            if let Err(error) = remove(&root) {
-                tracing::warn!(path = %root.display(), %error, "a job's folder could not be deleted");
-            }
-        };
-        // Large scratches take a while, which asynchronous threads do not have.
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(delete)),
-            Err(_) => delete(),
+        // Only where a job was cut off: all others close their rooms.
+        if !self.root.as_os_str().is_empty() {
+            delete(&self.root);
         }
+    }
+}
+
+fn delete(root: &Path) {
+    if let Err(error) = remove(root) {
+        tracing::warn!(path = %root.display(), %error, "a job's folder could not be deleted");
     }
 }
 

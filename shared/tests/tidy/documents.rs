@@ -93,5 +93,5 @@ fn the_architecture_is_short_and_its_walkthroughs_are_tests() {
         .filter(|name| is_walkthrough(name))
         .collect();
     assert!(told.len() >= 2, "docs/ARCHITECTURE.md walks through {told:?} only");
-    assert!(told.is_superset(&tests), "docs/ARCHITECTURE.md tells {told:?}; the tests are {tests:?}");
+    assert!(tests.is_empty() || told == tests, "docs/ARCHITECTURE.md tells {told:?}; the tests are {tests:?}");
 }

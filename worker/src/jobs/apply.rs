@@ -11,8 +11,9 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::GrantId;
 use checkrein_shared::records::{AttemptOutcome, ChangesetRef};
 use checkrein_shared::time::Span;
-use checkrein_shared::tree::{Changeset, Manifest};
+use checkrein_shared::tree::Changeset;
 
+use super::trace::is_own_trace;
 use super::{End, chain};
 use crate::commit::Commit;
 use crate::desk::{Desk, JobError};
@@ -103,20 +104,6 @@ async fn redeem(desk: &Desk, ground: &Ground, grant: &GrantId, changeset: &Chang
     }
 }
 
-/// Whether the target differs from the base only where the changeset changes it, and only by having the new entry
-/// already. Going on from there loses nobody's work, whoever put it there.
-fn is_own_trace(base: &Manifest, target: &Manifest, changeset: &Changeset) -> bool {
-    let differences = Changeset::between(base, target);
-    let planned = changeset.path_changes();
-    differences.path_changes().into_iter().all(|found| {
-        let at = planned.binary_search_by(|change| change.path.cmp(found.path));
-        at.is_ok_and(|at| match (planned[at].new, found.new) {
-            (Some(wanted), Some(stands)) => wanted.same(stands),
-            (wanted, stands) => wanted.is_none() && stands.is_none(),
-        })
-    })
-}
-
 /// Changes the target.
 async fn put(
     desk: &Desk,
@@ -164,7 +151,9 @@ async fn commit(desk: &Desk, ground: &Ground, changeset: &Changeset) -> Result<O
     );
     let (target, blobs) = (ground.target.as_path(), &*desk.services.blobs);
     let commit = Commit { target, changeset, blobs, folder: room.temporary(), message };
-    match commit.make().await {
+    let made = commit.make().await;
+    room.close().await;
+    match made {
         Ok(commit) => Ok(commit),
         Err(error) => {
             tracing::error!(task.id = %job.task_id, error = chain(&error), "the applied change could not be committed");

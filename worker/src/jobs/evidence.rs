@@ -19,7 +19,7 @@ use crate::ground::{self, Ground};
 use crate::orders::Order;
 use crate::propose::named;
 use crate::recorder::Recorder;
-use crate::workspace::scratch;
+use crate::room::Room;
 use crate::{environment, failure, preconditions};
 
 /// A command that says yes or no.
@@ -76,19 +76,9 @@ async fn run_check(
     again: &mut Again,
 ) -> Result<Option<Claim>, JobError> {
     let room = desk.services.cache.room(&desk.job)?;
-    let cut = ground.cut(desk, &room).await?;
-    let host = &desk.services.config.environment;
-    let call = Call {
-        argv: check.argv,
-        variables: environment::scrubbed(host, &room.home(), &room.temporary()),
-        time: check.time,
-        target: &ground.target,
-        agent: None,
-        confinement_required: desk.policy.confinement_required(),
-    };
-    let ran = execute::run(&desk.services, &room, call, &desk.orders).await;
-    scratch::remove(cut.directory()).await?;
-    match ran {
+    let ran = in_room(desk, &room, ground, check).await;
+    room.close().await;
+    match ran? {
         Ok(ran) if ran.finished.ending == Ending::Cancelled => Ok(None),
         Ok(ran) => {
             again.confinement = Some(ran.finished.confinement.clone());
@@ -100,6 +90,26 @@ async fn run_check(
         }
         Err(error) => Err(JobError::Process(error)),
     }
+}
+
+/// Runs a check in a room of its own.
+async fn in_room(
+    desk: &Desk,
+    room: &Room,
+    ground: &Ground,
+    check: &Check<'_>,
+) -> Result<Result<Ran, process::Error>, JobError> {
+    ground.cut(desk, room).await?;
+    let host = &desk.services.config.environment;
+    let call = Call {
+        argv: check.argv,
+        variables: environment::scrubbed(host, &room.home(), &room.temporary()),
+        time: check.time,
+        target: &ground.target,
+        agent: None,
+        confinement_required: desk.policy.confinement_required(),
+    };
+    Ok(execute::run(&desk.services, room, call, &desk.orders).await)
 }
 
 async fn record(

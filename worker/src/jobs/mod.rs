@@ -8,6 +8,7 @@ mod regression;
 mod statement;
 mod step;
 mod step_end;
+mod trace;
 
 use checkrein_shared::records::{AttemptOutcome, Job, JobKind};
 use checkrein_shared::time::Span;

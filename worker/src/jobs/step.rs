@@ -4,6 +4,7 @@
 //! actions. Nothing of an earlier attempt on this worker is looked at. What
 //! the end of the command means is judged in [`super::step_end`].
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use checkrein_shared::digest::Digest;
@@ -48,15 +49,27 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
             return Ok(never_ran(desk, step, &how, &unmet.to_string()));
         }
     };
-    let mut recorder = desk.recorder(Some(id)).await?;
     let room = desk.services.cache.room(job)?;
+    let end = in_room(desk, &room, step, target, started_at).await;
+    room.close().await;
+    end
+}
+
+async fn in_room(
+    desk: &Desk,
+    room: &Room,
+    step: &Step,
+    target: PathBuf,
+    started_at: Timestamp,
+) -> Result<End, JobError> {
+    let mut recorder = desk.recorder(Some(&step.id)).await?;
     let ground = ground::stand(desk, &mut recorder, target).await?;
-    let scratch = ground.cut(desk, &room).await?;
+    let scratch = ground.cut(desk, room).await?;
     if desk.orders.now() >= Order::Exit {
         return Ok(step_end::interrupted_early(desk, &ground));
     }
-    let call = call(desk, &room, &ground, &recorder, step).await?;
-    let ran = match execute::run(&desk.services, &room, call, &desk.orders).await {
+    let call = call(desk, room, &ground, &recorder, step).await?;
+    let ran = match execute::run(&desk.services, room, call, &desk.orders).await {
         Ok(ran) => ran,
         Err(process::Error::Refused(refusal)) => {
             return Ok(never_ran(desk, step, "never started", &chain(&refusal)));
@@ -66,9 +79,9 @@ pub(crate) async fn run(desk: &Desk, id: &StepId, conversation: &Conversation) -
     if desk.orders.lost() {
         return Ok(End::Silent);
     }
-    let log = record_output(&mut recorder, job, step, &ran).await?;
+    let log = record_output(&mut recorder, &desk.job, step, &ran).await?;
     let tree = ground.snapshot(desk, &scratch).await?;
-    let left = Left { step, ground: &ground, room: &room, ran: &ran.finished, log, tree, started_at };
+    let left = Left { step, ground: &ground, room, ran: &ran.finished, log, tree, started_at };
     step_end::conclude(desk, &mut recorder, left).await
 }
 

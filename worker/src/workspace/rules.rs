@@ -137,6 +137,10 @@ impl Rules {
 
     /// Whether a directory is walked.
     pub(crate) fn directory(&self, path: &RelPath, tracked_only: bool) -> Enter {
+        // A submodule is tracked as one path, and its contents count.
+        if self.record.tracked.contains(path) {
+            return Enter::Yes;
+        }
         let ignored = tracked_only || self.record.carried.contains(path) || self.matcher.is_ignored(path, true);
         if !ignored {
             Enter::Yes

@@ -62,6 +62,17 @@ async fn what_git_tracks_counts_although_it_is_ignored() {
 }
 
 #[tokio::test]
+async fn an_ignored_submodule_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    repository(root, &[("a", "1")]).await;
+    repository(&root.join("sub"), &[("b", "1")]).await;
+    git::run(root, ["add", "sub"]).await.unwrap();
+    write(root, &[(".gitignore", "sub\n")]);
+    assert_eq!(counted(root).await, [".gitignore", "a", "sub/b"]);
+}
+
+#[tokio::test]
 async fn exclusions_that_are_not_part_of_the_project_count_for_git_and_its_search_files_do_not() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

@@ -1,21 +1,17 @@
 //! The project, the stores and the bus of one test, and workers that come and go.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Message, Queue};
-use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::json;
 use checkrein_shared::policy::{self, ResolvedPolicy};
 use checkrein_shared::process::Supervisor;
-use checkrein_shared::records::{
-    Attempt, AttemptOutcome, ChangesetRef, Conversation, EvidenceIndex, EvidenceRef, Job, JobKind, JobMessage, TaskSpec,
-};
-use checkrein_shared::tree::Changeset;
+use checkrein_shared::records::{Attempt, AttemptOutcome, Conversation, Job, JobKind, JobMessage, TaskSpec};
 use checkrein_worker::{HostEnvironment, Worker, WorkerConfig};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -233,52 +229,10 @@ impl Bench {
         self.next(job, JobKind::Apply { grant, changeset })
     }
 
-    /// Every entry of an index and its predecessors, with the stored bytes.
-    pub(crate) async fn evidence(&self, mut index: Option<Digest>) -> Vec<(EvidenceRef, Vec<u8>)> {
-        let mut found = Vec::new();
-        while let Some(digest) = index {
-            let bytes = self.blobs.get(digest, 1 << 24).await.unwrap();
-            let read: EvidenceIndex = json::parse_as("evidence index", &bytes).unwrap();
-            for (reference, evidence) in read.entries {
-                found.push((reference, self.blobs.get(evidence.digest, 1 << 24).await.unwrap()));
-            }
-            index = read.previous;
-        }
-        found
-    }
-
-    /// The text of one artifact.
-    pub(crate) async fn text(&self, index: Digest, reference: &str) -> String {
-        let all = self.evidence(Some(index)).await;
-        let names: Vec<&str> = all.iter().map(|(r, _)| r.as_str()).collect();
-        let found = all.iter().find(|(r, _)| r.as_str() == reference);
-        let (_, bytes) = found.unwrap_or_else(|| panic!("`{reference}` is not among {names:?}"));
-        String::from_utf8_lossy(bytes).into_owned()
-    }
-
-    /// What a changeset touches.
-    pub(crate) async fn touched(&self, changeset: &ChangesetRef) -> Vec<String> {
-        let bytes = self.blobs.get(changeset.hash, 1 << 24).await.unwrap();
-        Changeset::parse(&bytes).unwrap().touched().into_iter().map(ToString::to_string).collect()
-    }
-
     /// How many attempts and checkpoints there are.
     pub(crate) fn counts(&self, task: &TaskId) -> (usize, usize) {
         let state = self.judge.state();
         let attempts = state.attempts.iter().filter(|a| &a.task_id == task).count();
         (state.chain.iter().filter(|l| &l.checkpoint.task_id == task).count(), attempts)
     }
-}
-
-/// Whether some process has this in its command line.
-pub(crate) fn is_running(marker: &str) -> bool {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes
-        .filter_map(|process| std::fs::read(process.path().join("cmdline")).ok())
-        .any(|line| String::from_utf8_lossy(&line).contains(marker))
-}
-
-/// The path of a project as a task names it.
-pub(crate) fn text_of(path: &Path) -> &str {
-    path.to_str().unwrap()
 }

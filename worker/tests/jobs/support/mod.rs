@@ -3,10 +3,12 @@
 mod agents;
 mod bench;
 mod coordinator;
+mod reading;
 mod tasks;
 
-pub(crate) use bench::{Bench, WorkerOptions, is_running, text_of};
+pub(crate) use bench::{Bench, WorkerOptions};
 pub(crate) use coordinator::Link;
+pub(crate) use reading::{is_running, text_of};
 pub(crate) use tasks::{prompt, sh, task_id, task_of};
 
 /// One test: a name that is a sentence, and what it does.

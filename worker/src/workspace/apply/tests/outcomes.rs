@@ -6,6 +6,9 @@ use super::*;
 use crate::workspace::testing::{measure_by, path, repository, rules};
 use crate::workspace::{StatCache, Survey, snapshot};
 
+/// What somebody does to a target.
+type Edit = fn(&Path);
+
 fn conflicts(outcome: &Outcome) -> Vec<String> {
     match outcome {
         Outcome::Applied(_) => Vec::new(),
@@ -57,8 +60,7 @@ async fn the_stage_is_in_no_tree() {
 
 #[tokio::test]
 async fn any_other_state_is_a_conflict_that_changes_nothing() {
-    type Edit = (&'static str, fn(&Path));
-    let edits: [Edit; 11] = [
+    let edits: [(&str, Edit); 11] = [
         ("changed", |t| fs::write(t.join("changed"), "theirs").unwrap()),
         ("changed", |t| fs::remove_file(t.join("changed")).unwrap()),
         ("mode", |t| fs::set_permissions(t.join("mode"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap()),
