@@ -125,10 +125,9 @@ async fn begin(context: &Context, api: &dyn Api, prepared: Prepared, new: bool) 
     prepared.warnings.iter().for_each(|warning| out.warn(warning));
     if !new && let Some(task) = earlier(api, &prepared).await? {
         let id = &task.summary.id;
-        out.note(format!(
-            "task {id} of this file is {}: it goes on (--new starts another)",
-            task.summary.state.as_str()
-        ));
+        let state = task.summary.state;
+        let goes_on = if rests(state) { "" } else { ": it goes on" };
+        out.note(format!("task {id} of this file is {}{goes_on} (--new starts another)", state.as_str()));
         if differs(&task, &prepared) {
             out.warn("the file was changed since the task was submitted; the task goes on as it was: see `checkrein amend`, or use --new");
         }

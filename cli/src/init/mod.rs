@@ -85,6 +85,6 @@ fn report(context: &Context, files: &[(PathBuf, String)], project: &detect::Proj
     out.note(format!("it is a {} project; its tests are run by: {}", project.name(), project.test.join(" ")));
     out.note("next:");
     out.note(format!("  edit `objective` and `agent` in {}", names[0]));
-    out.note(format!("  checkrein run {}", quoted(&names[0])));
+    out.note(format!("  {} run {}", context.program(), quoted(&names[0])));
     Ok(Exit::Completed)
 }

@@ -85,7 +85,7 @@ fn review_lines(out: &Output, reviews: &[ReviewView]) -> Vec<String> {
             ", current".to_owned()
         } else {
             let fields: Vec<&str> = review.stale.iter().map(|change| change.field.as_str()).collect();
-            format!(", stale: other {}", shown(&fields.join(", ")))
+            format!(", stale (changed: {}),", shown(&fields.join(", ")))
         };
         let line = format!("round {} {}: {word}{currency}", review.round, shown(&review.review));
         lines.push(format!("    {} {}", out.toned(tone, &line), out.dim(review.checkpoint.as_str())));

@@ -57,6 +57,25 @@ fn a_task_that_waits_for_a_person_is_parked_and_goes_on_when_it_is_approved() {
 }
 
 #[test]
+fn a_task_can_be_steered_while_it_waits() {
+    let world = World::new(HONEST);
+    world.policy(ASK);
+    world.run(&["run", "task.yaml"]).ends_with(4);
+    world.run(&["claim", "last"]).ends_with(0).says("ana claimed");
+    world.run(&["pause", "last"]).ends_with(0).says("is paused");
+    world.run(&["run", "task.yaml"]).ends_with(4).says("resume t-");
+    world.run(&["resume", "last"]).ends_with(0).says("is waiting");
+    world.run(&["amend", "last", "--objective", "42, and nothing else."]).ends_with(0);
+    world.run(&["show", "last"]).ends_with(0).says("42, and nothing else.").says("stale (changed: spec_hash)");
+    world.run(&["run", "task.yaml"]).ends_with(4).says("the file was changed since");
+    world.run(&["run", "task.yaml", "--new"]).ends_with(4);
+    world.run(&["cancel", "last"]).ends_with(0).says("is cancelled");
+    let (_, tasks) = world.json(&["tasks"]);
+    let states: Vec<&str> = tasks[0].as_array().unwrap().iter().map(|task| task["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["cancelled", "waiting"]);
+}
+
+#[test]
 fn what_people_say_has_its_exit_code() {
     let world = World::new(WRONG);
     world.policy(ONE_RETRY);
