@@ -102,6 +102,9 @@ impl LocalApi {
         };
         if let Some(plan) = &plan {
             spec.plan = plan.clone();
+            // Reviewers find the steps of an amended plan by the hash that checkpoints name.
+            let steps = checkrein_shared::json::canonical(&plan.steps).map_err(|e| Error::Invalid(e.to_string()))?;
+            self.engine.blobs().put(&steps).await.map_err(|e| unavailable(&e))?;
         }
         if !changes_spec && plan.is_none() {
             return Err(Error::Invalid("the amendment changes nothing".into()));

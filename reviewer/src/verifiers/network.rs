@@ -13,6 +13,10 @@ use checkrein_shared::process::{Command, Confinement, Limits, Output, Supervisor
 /// Runs inside the namespaces: brings loopback up where `ip` is to be had, gives up the rights that this took, and goes on.
 const ENTER: &str = "ip link set lo up 2>/dev/null; exec setpriv --ambient-caps=-all --inh-caps=-all -- \"$@\"";
 
+/// Makes the namespaces, before the confinement that would forbid it. The user keeps its number in there: programs
+/// that find themselves to be nobody may refuse to start others.
+const STARTER: [&str; 9] = ["unshare", "--user", "--map-current-user", "--net", "--keep-caps", "sh", "-c", ENTER, "sh"];
+
 /// Tells whether loopback is up: its flags are odd then.
 const PROBE: &str = "read flags </sys/class/net/lo/flags 2>/dev/null || flags=0; \
     ip -o link show lo 2>/dev/null | grep -q '[<,]UP[,>]' && echo up; exit 0";
@@ -38,11 +42,11 @@ impl Isolation {
         };
         let log = folder.path().join("log");
         let limits = Limits { time: Duration::from_secs(10), grace: Duration::ZERO, output_bytes_max: 4096 };
-        let argv = wrap(["sh", "-c", PROBE].map(OsString::from).to_vec());
+        let argv = ["sh", "-c", PROBE].map(OsString::from);
         let command = Command::new(argv, folder.path(), Output::Merged(log.clone()), limits)
             .env("PATH", path)
             .confined(Confinement::new([folder.path().to_owned()], [], false));
-        let finished = command.run(supervisor, std::future::pending()).await;
+        let finished = command.run(&supervisor.started_by(&STARTER), std::future::pending()).await;
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         match finished {
             Ok(finished) if finished.ending.is_success() => Self::Namespace { loopback: said.contains("up") },
@@ -51,11 +55,11 @@ impl Isolation {
         }
     }
 
-    /// The command line that runs `argv` without the network, where that is possible.
-    pub(super) fn apply(&self, argv: Vec<OsString>) -> Vec<OsString> {
+    /// The supervisor whose commands have no network, where that is possible.
+    pub(super) fn apply(&self, supervisor: &Supervisor) -> Supervisor {
         match self {
-            Self::Namespace { .. } => wrap(argv),
-            Self::Unavailable(_) => argv,
+            Self::Namespace { .. } => supervisor.started_by(&STARTER),
+            Self::Unavailable(_) => supervisor.clone(),
         }
     }
 
@@ -67,10 +71,4 @@ impl Isolation {
             Self::Unavailable(why) => format!("NOT CUT OFF, though the policy wants it: {why}"),
         }
     }
-}
-
-fn wrap(argv: Vec<OsString>) -> Vec<OsString> {
-    // No mapping of users is written: Landlock forbids that file, and nothing here needs a name.
-    let enter = ["unshare", "--user", "--net", "--keep-caps", "--", "sh", "-c", ENTER, "sh"];
-    enter.map(OsString::from).into_iter().chain(argv).collect()
 }

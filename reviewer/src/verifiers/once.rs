@@ -127,7 +127,8 @@ fn is_on_path(name: &str, path: &OsStr) -> bool {
 
 async fn start(job: &Job<'_>, place: &Place, output: &Path) -> Result<Finished, Trouble> {
     let argv: Vec<OsString> = job.verifier.argv.iter().map(OsString::from).collect();
-    let argv = if job.verifier.offline { job.workshop.isolation.apply(argv) } else { argv };
+    let usual = &job.workshop.supervisor;
+    let supervisor = if job.verifier.offline { job.workshop.isolation.apply(usual) } else { usual.clone() };
     let limits = Limits { time: job.verifier.timeout, grace: GRACE, output_bytes_max: OUTPUT_BYTES_MAX };
     let hidden = job.workshop.hidden.iter().cloned().chain(job.target.map(Path::to_owned));
     let writable = [place.tree(), place.home(), place.tmp()];
@@ -139,7 +140,7 @@ async fn start(job: &Job<'_>, place: &Place, output: &Path) -> Result<Finished, 
         .env("LANG", "C.UTF-8")
         .env("CI", "true")
         .confined(Confinement::new(writable, hidden, job.confinement_required));
-    let run = command.run(&job.workshop.supervisor, job.cancel.cancelled()).await;
+    let run = command.run(&supervisor, job.cancel.cancelled()).await;
     run.map_err(|error| match error {
         process::Error::Refused(Refusal::Unconfined { reason }) => {
             Trouble::Here(format!("the policy wants verifiers confined, and here they can't be: {reason}"))

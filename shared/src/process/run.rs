@@ -3,6 +3,7 @@
 //! The pipe to the supervisor's standard input is the command's lifeline: while it is open the command may run.
 //! Dropping the future of [`Command::run`], or the death of this process, closes it and so kills the command.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -28,10 +29,15 @@ use crate::json;
 /// How much longer than its own limits a supervisor may take before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Where a starter's programs are.
+const STARTERS_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// The program that supervises: any binary whose `main` calls [`super::supervise_main`] when told to.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     program: PathBuf,
+    /// What starts it: a command line that ends by becoming what is appended to it.
+    starter: Vec<OsString>,
 }
 
 impl Supervisor {
@@ -42,13 +48,26 @@ impl Supervisor {
 
     /// Another binary, as tests of a library need.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into() }
+        Self { program: program.into(), starter: Vec::new() }
+    }
+
+    /// The same, started by a command line that ends by becoming what is appended to it, such as one that makes
+    /// namespaces: it runs before any confinement and outside of it.
+    #[must_use]
+    pub fn started_by(&self, starter: &[&str]) -> Self {
+        // Behind other programs `/proc/self` would name one of those.
+        let program = std::fs::read_link(&self.program).unwrap_or_else(|_| self.program.clone());
+        Self { program, starter: starter.iter().map(OsString::from).collect() }
     }
 
     fn start(&self) -> Result<(Child, ChildStdin, ChildStdout), Error> {
-        let mut command = process::Command::new(&self.program);
+        let mut line = self.starter.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]);
+        let mut command = process::Command::new(line.next().unwrap_or(self.program.as_os_str()));
         // The environment is cleared because the command can read that of its parent.
-        command.arg(SUPERVISE).env_clear().current_dir("/");
+        command.args(line).arg(SUPERVISE).env_clear().current_dir("/");
+        if !self.starter.is_empty() {
+            command.env("PATH", STARTERS_PATH);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let program = self.program.clone();
         let mut child = command.spawn().map_err(|source| Error::Supervisor { program, source })?;
