@@ -45,8 +45,13 @@ pub(crate) const KNOWN: &[Known] = &[
 
 /// The agent that `text` names: a known one, or a command of one's own.
 ///
-/// A known agent sees the user's home, where its login is kept; another one has a home of its own.
-pub(crate) fn resolve(text: &str, is_set: impl Fn(&str) -> bool) -> Result<AgentSpec, Failure> {
+/// A known agent sees the user's home, where its login is kept; another one has a home of its own. A program within the
+/// workspace is run from the agent's own copy of it.
+pub(crate) fn resolve(
+    text: &str,
+    workspace: Option<&Path>,
+    is_set: impl Fn(&str) -> bool,
+) -> Result<AgentSpec, Failure> {
     let text = text.trim();
     if text.is_empty() {
         return Err(Failure::usage("--agent is empty").hint("name claude, codex, opencode, aider, or a command"));
@@ -55,7 +60,7 @@ pub(crate) fn resolve(text: &str, is_set: impl Fn(&str) -> bool) -> Result<Agent
         let env = known.env.iter().filter(|name| is_set(name)).map(|name| (*name).to_owned()).collect();
         return Ok(AgentSpec { command: shell(known.line), env, home: HomeDir::User });
     }
-    Ok(AgentSpec { command: own(text)?, env: Vec::new(), home: HomeDir::Private })
+    Ok(AgentSpec { command: own(text, workspace)?, env: Vec::new(), home: HomeDir::Private })
 }
 
 fn shell(line: &str) -> Vec<String> {
@@ -63,14 +68,18 @@ fn shell(line: &str) -> Vec<String> {
 }
 
 /// A command of one's own. The agent starts in another folder, so a path to a single program is made absolute.
-fn own(text: &str) -> Result<Vec<String>, Failure> {
+fn own(text: &str, workspace: Option<&Path>) -> Result<Vec<String>, Failure> {
     if text.contains(char::is_whitespace) || !text.contains('/') {
         return Ok(shell(text));
     }
     let path = Path::new(text);
     match path.canonicalize() {
-        Ok(found) => Ok(vec![found.display().to_string()]),
+        Ok(found) => match workspace.and_then(|workspace| found.strip_prefix(workspace).ok()) {
+            Some(below) => Ok(vec![format!("./{}", below.display())]),
+            None => Ok(vec![found.display().to_string()]),
+        },
         Err(error) => Err(Failure::caused(format!("the agent `{text}` can't be found"), &error)
+            .into_usage()
             .hint("name a program, or one of claude, codex, opencode, aider")),
     }
 }
@@ -90,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_known_agent_gets_the_variables_that_are_set_and_no_others() {
-        let agent = resolve("codex", |name| name == "OPENAI_API_KEY").unwrap();
+        let agent = resolve("codex", None, |name| name == "OPENAI_API_KEY").unwrap();
         assert_eq!(agent.env, ["OPENAI_API_KEY"]);
         assert_eq!(agent.home, HomeDir::User);
         assert!(agent.command[2].contains("CHECKREIN_INSTRUCTION"));
@@ -98,11 +107,14 @@ mod tests {
 
     #[test]
     fn anything_else_is_a_command_with_a_home_of_its_own() {
-        let agent = resolve("my-agent --fast", |_| true).unwrap();
+        let agent = resolve("my-agent --fast", None, |_| true).unwrap();
         assert_eq!((agent.command, agent.home), (shell("my-agent --fast"), HomeDir::Private));
         assert!(agent.env.is_empty(), "what is not named is not passed");
-        assert_eq!(resolve("/bin/sh", |_| false).unwrap().command.len(), 1);
-        assert!(resolve("/nonexistent/agent", |_| false).is_err());
-        assert!(resolve(" ", |_| false).is_err());
+        assert_eq!(resolve("/bin/sh", None, |_| false).unwrap().command.len(), 1);
+        let sh = Path::new("/bin/sh").canonicalize().unwrap();
+        let below = resolve("/bin/sh", sh.parent(), |_| false).unwrap().command;
+        assert_eq!(below, [format!("./{}", sh.file_name().unwrap().display())]);
+        assert!(resolve("/nonexistent/agent", None, |_| false).is_err());
+        assert!(resolve(" ", None, |_| false).is_err());
     }
 }

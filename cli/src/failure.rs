@@ -48,6 +48,12 @@ impl Failure {
         Self::unable(format!("{doing}: {}", chain(cause)))
     }
 
+    /// What was typed, or a file that it names, is to blame.
+    pub(crate) fn into_usage(mut self) -> Self {
+        self.exit = Exit::Usage;
+        self
+    }
+
     /// Where it is.
     pub(crate) fn at(mut self, place: impl Display) -> Self {
         if let Some(problem) = self.problems.last_mut() {

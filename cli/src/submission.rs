@@ -26,7 +26,7 @@ pub(crate) struct Prepared {
 pub(crate) fn prepare(context: &Context, what: &str, options: &TaskOptions) -> Result<Prepared, Failure> {
     let task =
         if is_task_file(what) { from_file(context, what, options)? } else { from_objective(context, what, options)? };
-    let here = Path::new(".");
+    let here = Path::new("");
     let choice = match &options.policy {
         Some(text) => policy_choice(text, here),
         None => task.policy.unwrap_or_else(|| PolicyChoice::Named(DEFAULT_POLICY.to_owned())),
@@ -72,10 +72,11 @@ fn from_objective(context: &Context, objective: &str, options: &TaskOptions) -> 
         let what = format!("`{objective}` is no task file, and as an objective it needs an agent");
         return Err(Failure::usage(what).hint("add --agent claude, or name a file that ends in .yaml"));
     };
-    let agent = agents::resolve(agent, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))?;
     let folder = options.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let workspace = task_file::check_workspace(&folder, &context.surroundings())
         .map_err(|error| Failure::usage(error.message).at(folder.display()).hint(error.hint))?;
+    let agent =
+        agents::resolve(agent, Some(&workspace), |name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))?;
     let line = objective.lines().next().unwrap_or(objective);
     let name: String = line.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     let spec = TaskSpec {
@@ -103,10 +104,7 @@ fn project_policy(workspace: &Path) -> Option<PolicyChoice> {
 pub(crate) fn load_policy(choice: &PolicyChoice) -> Result<(String, ResolvedPolicy), Failure> {
     Ok(match choice {
         PolicyChoice::Named(name) => (name.clone(), policy::load_named(name)?),
-        PolicyChoice::File(path) => {
-            let shown = path.strip_prefix(".").unwrap_or(path).display().to_string();
-            (shown, policy::load_file(path)?)
-        }
+        PolicyChoice::File(path) => (path.display().to_string(), policy::load_file(path)?),
     })
 }
 

@@ -78,6 +78,7 @@ pub fn router(api: Arc<dyn Api>, health: Health) -> Router {
         .route(routes::BLOB, get(blob))
         .layer(DefaultBodyLimit::max(routes::BODY_BYTES_MAX))
         .merge(blobs)
+        .method_not_allowed_fallback(|| async { refuse(Error::Invalid("this path takes another method".to_owned())) })
         .fallback(|| async { refuse(Error::NotFound("there is no such path in this version".to_owned())) })
         .with_state(api)
 }

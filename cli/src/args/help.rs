@@ -37,7 +37,7 @@ pub(super) fn grouped(command: clap::Command) -> clap::Command {
         groups.push('\n');
     }
     command
-        .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}{options}\n\n{after-help}")
+        .help_template("{about}\n\n{usage-heading} {usage}\n\n{before-help}{options}{after-help}")
         .before_help(groups.trim_end().to_owned())
         .after_help(format!("{EXAMPLES}\n\n{}", exit::HELP))
 }

@@ -74,6 +74,13 @@ Examples:
         #[arg(value_name = "FILE|NAME", default_value = "checkrein-policy.yaml")]
         policy: String,
     },
+    /// Runs the examples that a policy file has under `tests:`.
+    #[command(after_help = "Examples:\n  checkrein policy test checkrein-policy.yaml")]
+    Test {
+        /// A policy file, or the name of a policy that comes with the program.
+        #[arg(value_name = "FILE|NAME", default_value = "checkrein-policy.yaml")]
+        policy: String,
+    },
     /// Prints the resolved policy: what remains after `extends`.
     #[command(after_help = "\
 Examples:

@@ -30,7 +30,9 @@ pub(crate) async fn amend(context: &Context, args: &AmendArgs) -> Result<Exit, F
 fn spec(path: &std::path::Path) -> Result<SpecText, Failure> {
     let shown = path.display();
     let failed = |error: &std::io::Error| {
-        Failure::caused(format!("the specification `{shown}` can't be read"), error).hint("name a text file")
+        Failure::caused(format!("the specification `{shown}` can't be read"), error)
+            .into_usage()
+            .hint("name a text file")
     };
     let size = path.metadata().map_err(|error| failed(&error))?.len();
     if size > SPEC_BYTES_MAX {

@@ -1,6 +1,6 @@
 //! Follows a task: prints its events until it rests.
 
-use checkrein_shared::api::{Api, EventView, TaskState};
+use checkrein_shared::api::{Api, Error, EventView, TaskState};
 use checkrein_shared::ids::TaskId;
 use serde_json::json;
 
@@ -68,7 +68,7 @@ impl<'a> Follow<'a> {
         loop {
             let wait = if rests(self.state) { 0 } else { WAIT_MS };
             let events = tokio::select! {
-                events = self.api.events(&self.id, self.after, wait) => events?,
+                events = self.api.events(&self.id, self.after, wait) => self.or_none(events)?,
                 () = signals.first() => return self.end(Rest::Interrupted),
             };
             if events.is_empty() {
@@ -86,6 +86,14 @@ impl<'a> Follow<'a> {
             if self.context.out.is_closed() && self.context.out.is_json() {
                 return self.end(Rest::Unread);
             }
+        }
+    }
+
+    /// A process that worked on one task ends as soon as that rests: then there is nothing more to ask.
+    fn or_none(&self, events: Result<Vec<EventView>, Error>) -> Result<Vec<EventView>, Error> {
+        match events {
+            Err(Error::Unavailable(_)) if rests(self.state) => Ok(Vec::new()),
+            events => events,
         }
     }
 

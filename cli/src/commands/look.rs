@@ -76,7 +76,7 @@ pub(crate) async fn watch(context: &Context, args: &WatchArgs) -> Result<Exit, F
         session.close().await?;
         return Ok(Exit::Completed);
     }
-    let signals = Signals::listen()?;
+    let signals = Signals::listen("no longer watching")?;
     let mut follow = Follow::new(context, session.api(), summary.id, args.from_start).await?;
     let rest = follow.until_it_rests(&signals).await?;
     session.close().await?;

@@ -16,18 +16,22 @@ pub(crate) fn say(context: &Context, task: &TaskView, served: bool) {
     if let Some(item) = &task.item {
         inbox_lines(out, std::slice::from_ref(item), Timestamp::now()).iter().for_each(|line| out.line(line));
     }
-    let commands = commands(context, task, served);
+    let commands = commands(context, task);
     if !commands.is_empty() {
         out.note("next:");
         commands.iter().for_each(|command| out.note(format!("  {command}")));
     }
+    if !served && !task.summary.state.is_terminal() {
+        out.note(if commands.is_empty() { "go on with:" } else { "and then go on with:" });
+        out.note(format!("  {}", go_on(context, task)));
+    }
 }
 
-fn commands(context: &Context, task: &TaskView, served: bool) -> Vec<String> {
+fn commands(context: &Context, task: &TaskView) -> Vec<String> {
     let id = &task.summary.id;
     let (program, data) = (context.program(), context.data_option());
     let of_task = |command: &str, rest: &str| format!("{program} {command} {id}{rest}{data}");
-    let mut commands = match task.summary.state {
+    match task.summary.state {
         TaskState::Waiting => vec![
             of_task("checkpoint diff", ""),
             of_task("approve", &approval(task)),
@@ -39,11 +43,7 @@ fn commands(context: &Context, task: &TaskView, served: bool) -> Vec<String> {
         TaskState::Paused | TaskState::Blocked => vec![of_task("resume", ""), of_task("cancel", "")],
         TaskState::Completed | TaskState::Failed | TaskState::Cancelled => vec![of_task("show", " --why")],
         TaskState::Queued | TaskState::Running | TaskState::Reviewing | TaskState::Cancelling => Vec::new(),
-    };
-    if !served && !task.summary.state.is_terminal() {
-        commands.push(go_on(context, task));
     }
-    commands
 }
 
 /// ` --hash ..` so that nothing else is approved by mistake.

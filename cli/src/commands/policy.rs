@@ -1,7 +1,8 @@
-//! `policy check` and `policy show`.
+//! `policy check`, `policy test` and `policy show`.
 
 use std::path::Path;
 
+use checkrein_shared::api::Tone;
 use checkrein_shared::policy::{AgentKind, lint, run_policy_tests};
 use checkrein_shared::task_file::policy_choice;
 use serde_json::json;
@@ -17,12 +18,13 @@ use crate::submission::load_policy;
 pub(crate) fn run(context: &Context, command: &PolicyCommand) -> Result<Exit, Failure> {
     match command {
         PolicyCommand::Check { policy } => check(context, policy),
+        PolicyCommand::Test { policy } => test(context, policy),
         PolicyCommand::Show { policy } => show(context, policy),
     }
 }
 
 fn check(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let (name, policy) = load_policy(&policy_choice(name, Path::new(".")))?;
+    let (name, policy) = load_policy(&policy_choice(name, Path::new("")))?;
     let compiled = policy.compile()?;
     let warnings: Vec<String> = lint(&compiled, AgentKind::Any).iter().map(ToString::to_string).collect();
     let tests = run_policy_tests(&compiled);
@@ -43,8 +45,30 @@ fn check(context: &Context, name: &str) -> Result<Exit, Failure> {
     Ok(if failed.is_empty() { Exit::Completed } else { Exit::Usage })
 }
 
+fn test(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let (_, policy) = load_policy(&policy_choice(name, Path::new("")))?;
+    let tests = run_policy_tests(&policy.compile()?);
+    let out = &context.out;
+    let rows: Vec<_> = tests
+        .iter()
+        .map(|test| json!({ "name": test.name, "at": test.origin.to_string(), "failure": test.failure }))
+        .collect();
+    out.object(&rows)?;
+    for test in &tests {
+        let (tone, word) = if test.passed() { (Tone::Good, "ok") } else { (Tone::Bad, "failed") };
+        out.line(format!("{} {} ({})", out.toned(tone, word), shown(&test.name), test.origin));
+        if let Some(why) = &test.failure {
+            out.line(format!("    {}", shown(why)));
+        }
+    }
+    if tests.is_empty() {
+        out.note("the policy has no tests");
+    }
+    Ok(if tests.iter().all(|test| test.passed()) { Exit::Completed } else { Exit::Usage })
+}
+
 fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
-    let (_, policy) = load_policy(&policy_choice(name, Path::new(".")))?;
+    let (_, policy) = load_policy(&policy_choice(name, Path::new("")))?;
     let out = &context.out;
     out.object(&policy)?;
     let text = serde_json::to_string_pretty(&policy).map_err(|error| Failure::caused("can't write JSON", &error))?;

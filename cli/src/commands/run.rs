@@ -56,7 +56,7 @@ async fn run_embedded(
     new: bool,
     see: impl FnMut(&checkrein_shared::api::EventView) + Send,
 ) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
+    let signals = Signals::listen("parking")?;
     let api = embedded.api();
     let (id, earlier) = begin(context, api.as_ref(), prepared, new).await?;
     let mut follow = Follow::new(context, api.as_ref(), id.clone(), !earlier).await?;
@@ -112,7 +112,7 @@ async fn attach(
             .hint("wait for it, use another --data DIR, or stop it and use `checkrein up` for several tasks"));
     }
     context.out.note(format!("process {} does the work; this one watches", health.pid));
-    let signals = Signals::listen()?;
+    let signals = Signals::listen("no longer watching")?;
     let (id, earlier) = begin(context, api, prepared, new).await?;
     let mut follow = Follow::new(context, api, id.clone(), !earlier).await?;
     let rest = follow.until_it_rests(&signals).await?;
@@ -125,10 +125,9 @@ async fn begin(context: &Context, api: &dyn Api, prepared: Prepared, new: bool) 
     prepared.warnings.iter().for_each(|warning| out.warn(warning));
     if !new && let Some(task) = earlier(api, &prepared).await? {
         let id = &task.summary.id;
-        out.note(format!(
-            "task {id} of this file is {}: it goes on (--new starts another)",
-            task.summary.state.as_str()
-        ));
+        let state = task.summary.state;
+        let goes_on = if rests(state) { "" } else { ": it goes on" };
+        out.note(format!("task {id} of this file is {}{goes_on} (--new starts another)", state.as_str()));
         if differs(&task, &prepared) {
             out.warn("the file was changed since the task was submitted; the task goes on as it was: see `checkrein amend`, or use --new");
         }

@@ -12,9 +12,9 @@ use crate::failure::Failure;
 pub(crate) struct Signals(CancellationToken);
 
 impl Signals {
-    /// Listens from now on. A second signal ends the process: what it started dies with it, and the next start goes on
+    /// Listens from now on; `doing` is what the first signal makes this process do. A second signal ends the process: what it started dies with it, and the next start goes on
     /// from the last checkpoint.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub(crate) fn listen(doing: &'static str) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::caused("can't listen to signals", &error);
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
@@ -29,7 +29,7 @@ impl Signals {
                 if token.is_cancelled() {
                     std::process::exit(i32::from(Exit::Interrupted.code()));
                 }
-                let _ = writeln!(std::io::stderr(), "\nparking (once more ends at once)");
+                let _ = writeln!(std::io::stderr(), "\n{doing} (once more ends at once)");
                 token.cancel();
             }
         });

@@ -16,7 +16,7 @@ pub(crate) async fn up(context: &Context) -> Result<Exit, Failure> {
             .at(context.data.display())
             .hint("use it: every command finds it by itself; or stop it first, or use another --data DIR"));
     }
-    let signals = Signals::listen()?;
+    let signals = Signals::listen("stopping")?;
     let mut embedded = Embedded::open(context).await?;
     let served = serve(context, &mut embedded, &signals).await;
     embedded.close_after(served).await

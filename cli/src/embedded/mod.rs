@@ -5,7 +5,6 @@
 
 mod keys;
 mod only;
-mod tools;
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
 use checkrein_orchestrator::{Config, Orchestrator, Routes, http};
-use checkrein_reviewer::{Reviewer, ReviewerConfig};
+use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
 use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
 use checkrein_shared::blob::{Blobs, FsBlobs};
@@ -34,6 +33,9 @@ use only::OnlyTask;
 
 /// The pool of this host; jobs on its folders go there.
 const POOL: &str = "local";
+
+/// Where programs are looked for when this process has no `PATH`.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Everything that a process with the data folder open has.
 pub(crate) struct Embedded {
@@ -153,6 +155,9 @@ impl Embedded {
     }
 
     fn reviewer_config(&self) -> Result<ReviewerConfig, Failure> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let mut tools = Tools::find(set);
+        tools.hidden.push(self.data.clone());
         Ok(ReviewerConfig {
             instance: instance(keys::REVIEWER),
             work_dir: self.data.join("cache/reviewer"),
@@ -160,9 +165,9 @@ impl Embedded {
             pools: vec![POOL.to_owned()],
             key: self.keys.reviewer()?,
             slots: 1,
-            path: tools::path(),
-            tools_env: tools::environment(),
-            hidden: vec![self.data.clone()],
+            path: set("PATH").unwrap_or_else(|| PATH.into()),
+            tools_env: tools.env,
+            hidden: tools.hidden,
             retry_pause: std::time::Duration::from_secs(2),
         })
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<Exit, Failure> {
     let agent = args.agent.as_deref();
     if let Some(agent) = agent {
         // A wrong name is told now, not at the first run.
-        crate::agents::resolve(agent, |_| false)?;
+        crate::agents::resolve(agent, Some(&folder), |_| false)?;
     }
     let files = [
         (folder.join(TASK_FILE), templates::task(&folder, agent)),
@@ -85,6 +85,6 @@ fn report(context: &Context, files: &[(PathBuf, String)], project: &detect::Proj
     out.note(format!("it is a {} project; its tests are run by: {}", project.name(), project.test.join(" ")));
     out.note("next:");
     out.note(format!("  edit `objective` and `agent` in {}", names[0]));
-    out.note(format!("  checkrein run {}", quoted(&names[0])));
+    out.note(format!("  {} run {}", context.program(), quoted(&names[0])));
     Ok(Exit::Completed)
 }

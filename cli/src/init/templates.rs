@@ -9,7 +9,7 @@ use crate::agents;
 /// The task file.
 pub(super) fn task(folder: &Path, agent: Option<&str>) -> String {
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let agent = agent.map_or_else(example_agent, agent_text);
+    let agent = agent.map_or_else(example_agent, |agent| agent_text(folder, agent));
     format!(
         "\
 # A task for Checkrein. `checkrein run checkrein.yaml` runs it; `checkrein schema task-file` tells every key.
@@ -36,8 +36,8 @@ policy: {POLICY_FILE}
     )
 }
 
-fn agent_text(agent: &str) -> String {
-    match agents::resolve(agent, |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
+fn agent_text(folder: &Path, agent: &str) -> String {
+    match agents::resolve(agent, Some(folder), |name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
         Ok(spec) => {
             let command: Vec<String> = spec.command.iter().map(|arg| scalar(arg)).collect();
             let home = match spec.home {

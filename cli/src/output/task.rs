@@ -84,11 +84,11 @@ fn review_lines(out: &Output, reviews: &[ReviewView]) -> Vec<String> {
         } else if review.current {
             ", current".to_owned()
         } else {
-            ", stale".to_owned()
+            let fields: Vec<&str> = review.stale.iter().map(|change| change.field.as_str()).collect();
+            format!(", stale (changed: {}),", shown(&fields.join(", ")))
         };
         let line = format!("round {} {}: {word}{currency}", review.round, shown(&review.review));
         lines.push(format!("    {} {}", out.toned(tone, &line), out.dim(review.checkpoint.as_str())));
-        lines.extend(stale_lines(out, &review.stale, "      "));
     }
     lines
 }

@@ -55,7 +55,8 @@ pub fn load(path: &Path, workspace: Option<&Path>, around: &Surroundings) -> Res
     let file: shapes::File = yaml::read(&root).map_err(|error| {
         let at = error.at.unwrap_or_default();
         let context = error.path_text();
-        let message = if context.is_empty() { error.message } else { format!("{context}: {}", error.message) };
+        let told = context.is_empty() || error.message.starts_with("unknown key");
+        let message = if told { error.message } else { format!("`{context}`: {}", error.message) };
         let problem = Problem { file: name.clone(), line: at.line, column: at.column, message, hint: error.hint };
         TaskFileError::new(vec![problem])
     })?;
@@ -191,7 +192,9 @@ impl Reader<'_> {
         } else {
             check_workspace(&path, around)
         };
-        checked.map_err(|error| problems.add(self.key("workspace"), error.message, error.hint)).ok()
+        // What was given on the command line stands nowhere in the file.
+        let at = if given.is_some() { Place::default() } else { self.key("workspace") };
+        checked.map_err(|error| problems.add(at, error.message, error.hint)).ok()
     }
 
     fn labels(&self, labels: BTreeMap<String, String>, problems: &mut Problems<'_>) -> BTreeMap<String, String> {

@@ -1,10 +1,8 @@
 //! The demos, as the README shows them.
 
-mod support;
+use crate::support::World;
 
-use support::World;
-
-fn demo(args: &[&str]) -> support::Ran {
+fn demo(args: &[&str]) -> crate::support::Ran {
     let world = World::new("");
     let folder = world.path("demo").display().to_string();
     let ran = world.run(&[&["demo"], args, &["--to", &folder]].concat()).ends_with(0);

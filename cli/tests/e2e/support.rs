@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// A project, a task file beside it, and a data folder.
-pub struct World {
+pub(crate) struct World {
     root: tempfile::TempDir,
 }
 
@@ -30,7 +30,7 @@ verifiers:
 
 impl World {
     /// A world whose agent is this shell script.
-    pub fn new(agent: &str) -> Self {
+    pub(crate) fn new(agent: &str) -> Self {
         let world = Self { root: tempfile::tempdir().unwrap() };
         world.write("project/answer.txt", "41\n");
         world.write("task.yaml", TASK);
@@ -39,33 +39,33 @@ impl World {
         world
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().canonicalize().unwrap().join(name)
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     /// Adds to the policy.
-    pub fn policy(&self, more: &str) {
+    pub(crate) fn policy(&self, more: &str) {
         self.write("policy.yaml", &format!("{POLICY}{more}"));
     }
 
-    pub fn script(&self, name: &str, body: &str) {
+    pub(crate) fn script(&self, name: &str, body: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         self.write(name, &format!("#!/bin/sh\nset -eu\n{body}\n"));
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// The binary with this world's data folder.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_checkrein"));
         command.args(args).arg("--data").arg(self.path("data")).current_dir(self.path(""));
         command.env("HOME", self.path("home")).env_remove("CHECKREIN_DATA").env("CHECKREIN_USER", "ana");
@@ -74,21 +74,21 @@ impl World {
     }
 
     /// Runs it to its end, within a minute.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Ran::wait(command.spawn().unwrap())
     }
 
     /// Runs it with `--json`; each line of its output is a value.
-    pub fn json(&self, args: &[&str]) -> (i32, Vec<Value>) {
+    pub(crate) fn json(&self, args: &[&str]) -> (i32, Vec<Value>) {
         let ran = self.run(&[args, &["--json"]].concat());
         let values = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (ran.code, values)
     }
 
     /// The newest task.
-    pub fn task(&self) -> Value {
+    pub(crate) fn task(&self) -> Value {
         let (code, mut values) = self.json(&["show", "last"]);
         assert_eq!(code, 0);
         values.remove(0)
@@ -97,14 +97,14 @@ impl World {
 
 /// What a run left.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ran {
-    pub fn wait(mut child: Child) -> Self {
+    pub(crate) fn wait(mut child: Child) -> Self {
         let deadline = Instant::now() + Duration::from_secs(60);
         // The output is drained by `wait_with_output`; a run that hangs is killed by this thread.
         let id = child.id();
@@ -123,14 +123,14 @@ impl Ran {
 
     /// Asserts the exit code, and shows everything where it is another.
     #[track_caller]
-    pub fn ends_with(self, code: i32) -> Self {
+    pub(crate) fn ends_with(self, code: i32) -> Self {
         assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
     /// Asserts that the output or the error output has this text.
     #[track_caller]
-    pub fn says(self, text: &str) -> Self {
+    pub(crate) fn says(self, text: &str) -> Self {
         let both = format!("{}{}", self.stdout, self.stderr);
         assert!(both.contains(text), "no `{text}` in:\n{both}");
         self
@@ -148,7 +148,7 @@ impl From<Output> for Ran {
 }
 
 /// Waits until something holds, for at most half a minute.
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
@@ -157,6 +157,6 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// Whether a folder is as it never was touched.
-pub fn is_empty_or_absent(folder: &Path) -> bool {
+pub(crate) fn is_empty_or_absent(folder: &Path) -> bool {
     std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
 }

@@ -1,8 +1,6 @@
 //! `run` as people use it: exit codes, parking, approving, resuming.
 
-mod support;
-
-use support::{World, until};
+use crate::support::{World, until};
 
 /// An agent that does its work.
 const HONEST: &str = "echo 42 > answer.txt";
@@ -12,7 +10,7 @@ const WRONG: &str = "echo \"$CHECKREIN_ATTEMPT\" > answer.txt";
 const ONE_RETRY: &str =
     "rules:\n- {id: one-retry, on: [round], when: 'round.rejections > 0', action: retry, limit: 1, then: escalate}\n";
 /// The policy that asks a person about everything.
-const ASK: &str = "rules:\n- {id: ask, floor: true, on: [round], when: 'round.rejections == 0 && !(task.labels.asked == \"no\")', action: escalate, message: somebody should look}\n";
+const ASK: &str = "rules:\n- {id: ask, floor: true, on: [round], when: 'round.rejections == 0', action: escalate, message: somebody should look}\n";
 
 #[test]
 fn good_work_is_applied_and_the_run_is_completed() {
@@ -56,6 +54,25 @@ fn a_task_that_waits_for_a_person_is_parked_and_goes_on_when_it_is_approved() {
     world.run(&["run", "task.yaml"]).ends_with(0).says("it goes on");
     assert_eq!(world.read("project/answer.txt"), "42\n");
     assert_eq!(world.task()["applied"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_task_can_be_steered_while_it_waits() {
+    let world = World::new(HONEST);
+    world.policy(ASK);
+    world.run(&["run", "task.yaml"]).ends_with(4);
+    world.run(&["claim", "last"]).ends_with(0).says("ana claimed");
+    world.run(&["pause", "last"]).ends_with(0).says("is paused");
+    world.run(&["run", "task.yaml"]).ends_with(4).says("resume t-");
+    world.run(&["resume", "last"]).ends_with(0).says("is waiting");
+    world.run(&["amend", "last", "--objective", "42, and nothing else."]).ends_with(0);
+    world.run(&["show", "last"]).ends_with(0).says("42, and nothing else.").says("stale (changed: spec_hash)");
+    world.run(&["run", "task.yaml"]).ends_with(4).says("the file was changed since");
+    world.run(&["run", "task.yaml", "--new"]).ends_with(4);
+    world.run(&["cancel", "last"]).ends_with(0).says("is cancelled");
+    let (_, tasks) = world.json(&["tasks"]);
+    let states: Vec<&str> = tasks[0].as_array().unwrap().iter().map(|task| task["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["cancelled", "waiting"]);
 }
 
 #[test]

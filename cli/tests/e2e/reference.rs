@@ -1,8 +1,6 @@
 //! Schemas, completions and `doctor`.
 
-mod support;
-
-use support::World;
+use crate::support::World;
 
 #[test]
 fn every_schema_that_is_listed_can_be_printed() {

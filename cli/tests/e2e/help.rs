@@ -1,8 +1,6 @@
 //! The help, as people see it.
 
-mod support;
-
-use support::World;
+use crate::support::World;
 
 /// The help in eighty columns; the version line is cut off.
 fn help(args: &[&str]) -> String {

@@ -1,10 +1,8 @@
 //! Several processes on one data folder.
 
-mod support;
-
 use std::process::Stdio;
 
-use support::{Ran, World, until};
+use crate::support::{Ran, World, until};
 
 /// Starts `up` and waits until it answers.
 fn up(world: &World) -> std::process::Child {
@@ -74,5 +72,44 @@ fn the_socket_and_the_data_are_nobody_elses_business() {
     let server = up(&world);
     let mode = |name: &str| world.path(name).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("data"), mode("data/checkrein.sock")), (0o700, 0o600));
+    stop(server);
+}
+
+/// One request, written by hand: what a client in another language sees.
+fn request(world: &World, head: &str, body: &str) -> (String, serde_json::Value) {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::os::unix::net::UnixStream::connect(world.path("data/checkrein.sock")).unwrap();
+    let length = body.len();
+    write!(stream, "{head} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("application/problem+json"), "{head}");
+    (head.split_whitespace().nth(1).unwrap().to_owned(), serde_json::from_str(body).unwrap())
+}
+
+#[test]
+fn what_makes_no_sense_is_a_problem_document() {
+    let world = World::new("");
+    let server = up(&world);
+    let missing = format!("GET /v1/blobs/sha256:{}", "0".repeat(64));
+    for (head, body, status, kind) in [
+        ("GET /v1/nothing", "", "404", "not-found"),
+        ("DELETE /v1/tasks", "", "400", "invalid"),
+        ("GET /v1/tasks/none", "", "404", "not-found"),
+        ("GET /v1/tasks/-x", "", "400", "invalid"),
+        ("GET /v1/tasks/none/events?after=x", "", "400", "invalid"),
+        ("POST /v1/tasks", "{}", "400", "invalid"),
+        ("POST /v1/tasks", "", "400", "invalid"),
+        ("POST /v1/tasks/none/actions", "{\"by\":\"ana\",\"by\":\"bo\"}", "400", "invalid"),
+        ("POST /v1/tasks/none/actions", "{\"by\":\"ana\",\"action\":{\"pause\":{}}}", "404", "not-found"),
+        ("GET /v1/blobs/sha256:0", "", "400", "invalid"),
+        (missing.as_str(), "", "404", "not-found"),
+    ] {
+        let (found, problem) = request(&world, head, body);
+        assert_eq!((found.as_str(), problem["type"].as_str()), (status, Some(kind)), "{head}: {problem}");
+        assert!(!problem["detail"].as_str().unwrap().is_empty());
+    }
     stop(server);
 }

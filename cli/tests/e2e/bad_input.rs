@@ -1,8 +1,6 @@
 //! Malformed input: what, where, what to do, exit code 2; and nothing is half-started.
 
-mod support;
-
-use support::{Ran, World, is_empty_or_absent};
+use crate::support::{Ran, World, is_empty_or_absent};
 
 /// The error without the world's folder, which is another one each time.
 fn error(world: &World, args: &[&str], code: i32) -> String {
@@ -21,7 +19,7 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("typo.yaml", "task: a\nworkspce: project\nplan: [{id: a, run: 'true'}]\n"),
         ("nothing.yaml", "task: a\nworkspace: project\n"),
         ("home.yaml", "task: a\nworkspace: home\nplan: [{id: a, run: 'true'}]\n"),
-        ("data.yaml", "task: a\nworkspace: .\nplan: [{id: a, run: 'true'}]\n"),
+        ("data.yaml", "task: a\nworkspace: data\nplan: [{id: a, run: 'true'}]\n"),
         (
             "verify.yaml",
             "task: a\nworkspace: project\npolicy: policy.yaml\nplan: [{id: a, run: 'true', verify: [unit]}]\n",
@@ -29,6 +27,7 @@ fn malformed_files_are_refused_before_anything_starts() {
         ("three.yaml", "task: ''\nworkspace: nowhere\nplan: [{id: a}]\n"),
     ];
     world.write("home/keep", "");
+    world.write("data/keep", "");
     for (name, text) in cases {
         world.write(name, text);
         errors.push_str(&format!("$ checkrein run {name}\n{}\n", error(&world, &["run", name], 2)));
@@ -65,7 +64,8 @@ fn a_command_line_that_makes_no_sense_is_refused() {
     for args in [
         &["run", "fix it"] as &[&str],
         &["run", ""],
-        &["run", "fix it", "--agent", "./missing.sh"],
+        &["run", "fix it", "--agent", "./missing.sh", "--workspace", "project"],
+        &["run", "fix it", "--agent", "claude"],
         &["run", "task.yaml", "--agent", "claude"],
         &["run", "missing.yaml"],
         &["run", "task.yaml", "--policy", "nobody"],

@@ -1,0 +1,13 @@
+//! The program as people use it: the real binary, real files, real processes.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
+
+mod support;
+
+mod bad_input;
+mod help;
+mod reference;
+
+mod demo;
+mod instances;
+mod run;
