@@ -10,7 +10,7 @@ use checkrein_shared::records::{
     Verdict, VerifierOutcome,
 };
 
-use crate::lifecycle::{EventKind, Outcome, State, Task};
+use crate::lifecycle::{Answer, EventKind, Item, Outcome, Slot, State, Task};
 
 /// What a line says, how it is meant, and what stands below it.
 struct Line {
@@ -82,7 +82,7 @@ fn line(event: &EventKind, task: &Task) -> Line {
             Line::new(Tone::Bad, format!("a message of kind `{message}` could not be handled by anybody: {reason}"))
         }
         EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
-        EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint),
+        EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint, task),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
         EventKind::VerdictPublished { verdict, .. } => verdict_published(verdict, task),
         EventKind::ReviewTimedOut { round } => Line::new(Tone::Bad, format!("review round {round} took too long")),
@@ -129,7 +129,7 @@ fn lease_taken(worker: &str, task: &Task) -> Line {
     Line::new(Tone::Info, format!("{worker} starts {what} (attempt {})", task.epoch))
 }
 
-fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
+fn checkpoint_written(checkpoint: &Checkpoint, task: &Task) -> Line {
     let gate = if checkpoint.gate { ", waits for a decision" } else { "" };
     let text = format!("checkpoint {} ({}){gate}", checkpoint.checkpoint_id, checkpoint.trigger.as_str());
     let basis = |claim: &Claim| {
@@ -143,7 +143,12 @@ fn checkpoint_written(checkpoint: &Checkpoint) -> Line {
     };
     let issue = |i: &IssueRef| format!("open: {}", i.text);
     let claims: Vec<_> = checkpoint.summary.completed.iter().take(5).map(basis).collect();
-    Line::new(Tone::Info, text).with(claims).with(checkpoint.open_errors.iter().take(5).map(issue))
+    // Findings of reviewers are told with their verdicts.
+    let own = |i: &&IssueRef| !i.id.starts_with("f-") && !task.findings.iter().any(|f| f.finding.id.as_str() == i.id);
+    Line::new(Tone::Info, text)
+        .with(claims)
+        .with(checkpoint.open_errors.iter().take(5).map(issue))
+        .with(checkpoint.open_issues.iter().filter(own).take(5).map(issue))
 }
 
 fn attempt_ended(attempt: &Attempt) -> Line {
@@ -249,6 +254,10 @@ fn rulings(version: u64, task: &Task) -> Vec<String> {
     of_event.map(line).collect()
 }
 
+fn waits(item: &Item) -> String {
+    format!("waits for a person ({}): {}", item.level, item.reason)
+}
+
 /// Where the task stands, where that is news.
 fn consequence(event: &EventKind, task: &Task) -> Option<String> {
     match &task.state {
@@ -257,7 +266,8 @@ fn consequence(event: &EventKind, task: &Task) -> Option<String> {
         {
             Some(format!("grant {grant} issued for exactly this change"))
         }
-        State::Waiting { item } => Some(format!("waits for a person ({}): {}", item.level, item.reason)),
+        State::Waiting { item } => Some(waits(item)),
+        State::Reviewing { slots } if waits_for_people(slots) => task.items().first().map(|item| waits(item)),
         State::Held { by, folder, .. } => Some(format!("held by {by}; the files are in {folder}")),
         State::Blocked { reason } => Some(format!("blocked: {reason}")),
         State::Done { outcome } => Some(match outcome {
@@ -269,11 +279,18 @@ fn consequence(event: &EventKind, task: &Task) -> Option<String> {
     }
 }
 
+/// Whether nothing but people's answers is awaited any more.
+pub(crate) fn waits_for_people(slots: &[Slot]) -> bool {
+    let mut awaited = slots.iter().filter(|s| s.blocking && s.answer == Answer::Awaited).peekable();
+    awaited.peek().is_some() && awaited.all(|s| s.item.is_some())
+}
+
 /// The state in a word for people's tools.
 pub(crate) fn task_state(state: &State) -> TaskState {
     match state {
         State::Queued { .. } => TaskState::Queued,
         State::Running { .. } => TaskState::Running,
+        State::Reviewing { slots } if waits_for_people(slots) => TaskState::Waiting,
         State::Reviewing { .. } => TaskState::Reviewing,
         State::Waiting { .. } => TaskState::Waiting,
         State::Held { .. } => TaskState::Held,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use checkrein_shared::api::{DecisionView, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView};
 use checkrein_shared::records::JobKind;
 
-use crate::describe::task_state;
+use crate::describe::{task_state, waits_for_people};
 use crate::lifecycle::{Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
 
 /// The row of a list.
@@ -31,6 +31,9 @@ fn detail(task: &Task) -> String {
     match &task.state {
         State::Queued { job: waiting } => format!("{}, waits for a worker", job(waiting)),
         State::Running { job: running, worker, .. } => format!("{} on {worker}", job(running)),
+        State::Reviewing { slots } if waits_for_people(slots) => {
+            task.items().first().map_or_else(String::new, |item| item.reason.clone())
+        }
         State::Reviewing { slots } => {
             let open = slots.iter().filter(|s| s.answer == Answer::Awaited).count();
             format!("round {}, {open} of {} reviews awaited", task.round, slots.len())

@@ -18,17 +18,28 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The variables of the worker's own process. `Debug` shows names only.
 #[derive(Clone, Default)]
-pub struct HostEnvironment(BTreeMap<OsString, OsString>);
+pub struct HostEnvironment {
+    variables: BTreeMap<OsString, OsString>,
+    /// Where the user's tools keep their files; never credentials.
+    tools: BTreeMap<OsString, OsString>,
+}
 
 impl HostEnvironment {
     /// Takes variables, as `std::env::vars_os()` yields them.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        Self(variables.into_iter().collect())
+        Self { variables: variables.into_iter().collect(), tools: BTreeMap::new() }
+    }
+
+    /// Adds variables that every command gets because tools need them behind a private home, such as `RUSTUP_HOME`.
+    #[must_use]
+    pub fn with_tools(mut self, tools: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        self.tools.extend(tools);
+        self
     }
 
     /// The value of a variable.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
     /// The names that an agent asks for and that are unset or empty here.
@@ -45,7 +56,7 @@ impl HostEnvironment {
 
 impl fmt::Debug for HostEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.variables.keys()).finish()
     }
 }
 
@@ -63,7 +74,8 @@ pub(crate) fn scrubbed(host: &HostEnvironment, home: &Path, temporary: &Path) ->
         ("HOME", home.as_os_str()),
         ("TMPDIR", temporary.as_os_str()),
     ];
-    pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+    let own = pairs.into_iter().map(|(name, value)| (name.into(), value.into()));
+    host.tools.clone().into_iter().chain(own).collect()
 }
 
 /// Adds what an agent is given besides: the variables that it names, and the user's home where it wants that one.
@@ -106,6 +118,13 @@ mod tests {
         assert_eq!(names(&plain), ["HOME", "LANG", "PATH", "TERM", "TMPDIR"]);
         assert_eq!(plain[OsStr::new("HOME")], "/h");
         assert_eq!(plain[OsStr::new("TERM")], "dumb");
+    }
+
+    #[test]
+    fn tools_find_their_files_but_never_replace_what_a_command_is_given() {
+        let tools = [("RUSTUP_HOME", "/rustup"), ("HOME", "/home/me")].map(|(name, value)| (name.into(), value.into()));
+        let plain = scrubbed(&host().with_tools(tools), Path::new("/h"), Path::new("/t"));
+        assert_eq!((&plain[OsStr::new("RUSTUP_HOME")], &plain[OsStr::new("HOME")]), (&"/rustup".into(), &"/h".into()));
     }
 
     #[test]

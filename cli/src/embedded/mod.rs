@@ -149,13 +149,12 @@ impl Embedded {
         let pool: Pool = POOL.parse().map_err(|error| Failure::caused("the pool has no name", &error))?;
         let cache = self.data.join("cache/worker");
         let mut config = WorkerConfig::new(instance("worker"), cache, Supervisor::current_exe(), vec![pool]);
-        config.environment = HostEnvironment::new(std::env::vars_os());
+        config.environment = HostEnvironment::new(std::env::vars_os()).with_tools(Tools::find(set).env);
         config.hidden = vec![self.data.clone()];
         Ok(config)
     }
 
     fn reviewer_config(&self) -> Result<ReviewerConfig, Failure> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let mut tools = Tools::find(set);
         tools.hidden.push(self.data.clone());
         Ok(ReviewerConfig {
@@ -212,6 +211,11 @@ impl Embedded {
         }
         closed.map_err(|error| store_failure(&self.data, &error))
     }
+}
+
+/// The value of a variable that is set and not empty.
+fn set(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {

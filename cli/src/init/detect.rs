@@ -48,7 +48,10 @@ const SIGNS: [(ProjectKind, &[&str]); 5] = [
 /// The kind of the project in a folder; a Makefile counts only where nothing else does.
 pub(super) fn detect(folder: &Path) -> Result<ProjectKind, Failure> {
     let has = |names: &[&str]| names.iter().any(|name| folder.join(name).is_file());
-    let found: Vec<ProjectKind> = SIGNS.iter().filter(|(_, names)| has(names)).map(|(kind, _)| *kind).collect();
+    // A Makefile that only builds says nothing about tests.
+    let counts = |kind: ProjectKind| kind != ProjectKind::Make || make_target(folder).is_some();
+    let found: Vec<ProjectKind> =
+        SIGNS.iter().filter(|(kind, names)| has(names) && counts(*kind)).map(|(kind, _)| *kind).collect();
     let languages: Vec<ProjectKind> = found.iter().copied().filter(|kind| *kind != ProjectKind::Make).collect();
     match (languages.as_slice(), found.as_slice()) {
         ([one], _) | ([], [one]) => Ok(*one),
@@ -79,13 +82,21 @@ pub(super) fn look(folder: &Path, kind: ProjectKind) -> Project {
             kind,
             test: vec!["npm", "test"],
             carry: present(&["node_modules"]),
-            tests: vec!["**/*.test.*", "**/*.spec.*", "test/**", "tests/**", "**/__tests__/**"],
+            tests: vec!["**/*.test.*", "**/*.spec.*", "**/test.*", "test/**", "tests/**", "**/__tests__/**"],
         },
         ProjectKind::Pytest => Project {
             kind,
             test: pytest(folder),
             carry: present(&[".venv", "venv"]),
-            tests: vec!["tests/**", "test/**", "**/test_*.py", "**/*_test.py", "**/conftest.py"],
+            tests: vec![
+                "tests/**",
+                "test/**",
+                "**/test.py",
+                "**/tests.py",
+                "**/test_*.py",
+                "**/*_test.py",
+                "**/conftest.py",
+            ],
         },
         ProjectKind::Go => Project {
             kind,
@@ -95,7 +106,7 @@ pub(super) fn look(folder: &Path, kind: ProjectKind) -> Project {
         },
         ProjectKind::Make => Project {
             kind,
-            test: vec!["make", make_target(folder)],
+            test: vec!["make", make_target(folder).unwrap_or("test")],
             carry: Vec::new(),
             tests: vec!["test/**", "tests/**", "Makefile"],
         },
@@ -109,13 +120,13 @@ fn pytest(folder: &Path) -> Vec<&'static str> {
 }
 
 /// `test` or `check`, whichever the Makefile has.
-fn make_target(folder: &Path) -> &'static str {
+fn make_target(folder: &Path) -> Option<&'static str> {
     let text = ["GNUmakefile", "makefile", "Makefile"].into_iter().find_map(|name| read(&folder.join(name)));
     let text = text.unwrap_or_default();
     let has = |target: &str| {
         text.lines().any(|line| line.strip_prefix(target).is_some_and(|rest| rest.trim_start().starts_with(':')))
     };
-    if !has("test") && has("check") { "check" } else { "test" }
+    ["test", "check"].into_iter().find(|target| has(target))
 }
 
 fn read(path: &Path) -> Option<String> {
@@ -141,14 +152,14 @@ mod tests {
 
     #[test]
     fn every_kind_is_told_by_its_files() {
-        for (file, wanted, test) in [
-            ("Cargo.toml", ProjectKind::Cargo, "cargo test --offline"),
-            ("package.json", ProjectKind::Npm, "npm test"),
-            ("pyproject.toml", ProjectKind::Pytest, "python3 -m pytest -q"),
-            ("go.mod", ProjectKind::Go, "go test ./..."),
-            ("Makefile", ProjectKind::Make, "make test"),
+        for (file, text, wanted, test) in [
+            ("Cargo.toml", "", ProjectKind::Cargo, "cargo test --offline"),
+            ("package.json", "", ProjectKind::Npm, "npm test"),
+            ("pyproject.toml", "", ProjectKind::Pytest, "python3 -m pytest -q"),
+            ("go.mod", "", ProjectKind::Go, "go test ./..."),
+            ("Makefile", "test:\n\ttrue\n", ProjectKind::Make, "make test"),
         ] {
-            let root = folder(&[(file, "")]);
+            let root = folder(&[(file, text)]);
             let kind = detect(root.path()).unwrap();
             assert_eq!(kind, wanted);
             assert_eq!(look(root.path(), kind).test.join(" "), test);
@@ -164,6 +175,8 @@ mod tests {
     #[test]
     fn what_can_not_be_told_is_asked() {
         assert!(detect(folder(&[]).path()).unwrap_err().what().contains("no project"));
+        let builds_only = folder(&[("Makefile", "all:\n\ttrue\n")]);
+        assert!(detect(builds_only.path()).unwrap_err().what().contains("no project"));
         let both = folder(&[("Cargo.toml", ""), ("package.json", "")]);
         assert!(detect(both.path()).unwrap_err().what().contains("cargo, npm"));
     }

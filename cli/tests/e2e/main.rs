@@ -11,3 +11,4 @@ mod reference;
 mod demo;
 mod instances;
 mod run;
+mod walkthroughs;

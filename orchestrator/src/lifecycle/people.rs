@@ -24,6 +24,9 @@ impl Turn<'_> {
         if item.approved_by.contains(by) {
             return Ok(Some(Reason::Duplicate));
         }
+        if item.deadline.is_some_and(|deadline| self.at > deadline) {
+            return self.illegal("expired: its deadline has passed, so it can't be approved any more; what the policy says about that follows as soon as the task runs");
+        }
         if let Some(why) = self.may_not_approve(&item, by) {
             return self.illegal(why);
         }
