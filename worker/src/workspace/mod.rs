@@ -1,7 +1,7 @@
 //! The user's workspace and the copies of it in which agents work.
 //!
-//! A *target* is measured by [`snapshot`], copied by [`scratch`] and changed by
-//! [`apply`] only. Ignore rules are those of the base ([`rules`]), however the
+//! A *target* is measured by [`mod@snapshot`], copied by [`scratch`] and changed by
+//! [`mod@apply`] only. Ignore rules are those of the base ([`rules`]), however the
 //! agent edits them. This module decides nothing: whether a changeset may be
 //! applied is the orchestrator's decision.
 
