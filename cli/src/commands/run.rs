@@ -114,9 +114,29 @@ async fn attach(
     context.out.note(format!("process {} does the work; this one watches", health.pid));
     let signals = Signals::listen("no longer watching")?;
     let (id, earlier) = begin(context, api, prepared, new).await?;
-    let mut follow = Follow::new(context, api, id.clone(), !earlier).await?;
-    let rest = follow.until_it_rests(&signals).await?;
-    conclude(context, api, &id, rest, true).await
+    let watched = async {
+        let mut follow = Follow::new(context, api, id.clone(), !earlier).await?;
+        let rest = follow.until_it_rests(&signals).await?;
+        conclude(context, api, &id, rest, true).await
+    };
+    match watched.await {
+        // Whoever did the work has ended, perhaps in the middle of an answer: the folder says how it went.
+        Err(_) if matches!(client::connect(context).await, Ok(None)) => after_the_end(context, &id).await,
+        concluded => concluded,
+    }
+}
+
+/// Says how a task stands whose process has ended.
+async fn after_the_end(context: &Context, id: &TaskId) -> Result<Exit, Failure> {
+    let session = client::Session::open(context).await?;
+    let concluded = async {
+        let state = session.api().task(id).await?.summary.state;
+        let rest = if rests(state) { Rest::In(state) } else { Rest::Interrupted };
+        conclude(context, session.api(), id, rest, false).await
+    };
+    let concluded = concluded.await;
+    session.close().await?;
+    concluded
 }
 
 /// The task to run: an earlier one of the same file that is not finished, or a new one.

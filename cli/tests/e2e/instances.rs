@@ -41,6 +41,16 @@ fn a_second_instance_is_refused_and_the_first_goes_on() {
 }
 
 #[test]
+fn whoever_watches_a_run_ends_as_it_does() {
+    let world = World::new("sleep 2; echo 42 > answer.txt");
+    let mut first = world.command(&["run", "task.yaml"]);
+    let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the first run", || world.path("data/checkrein.sock").exists());
+    world.run(&["run", "task.yaml"]).ends_with(0).says("this one watches");
+    Ran::wait(first).ends_with(0);
+}
+
+#[test]
 fn a_run_of_another_task_is_refused_while_one_runs() {
     let world = World::new("sleep 30");
     let log = std::fs::File::create(world.path("log")).unwrap();
