@@ -44,7 +44,7 @@ pub enum Reason {
 
 /// A pair of state and event that must not happen: a client's error, or a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{event} is not possible while the task is {state}: {hint}")]
+#[error("the task is {state}: {hint}")]
 pub struct IllegalTransition {
     /// The state, in a word.
     pub state: &'static str,
