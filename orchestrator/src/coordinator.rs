@@ -162,8 +162,13 @@ impl Coordinator for LocalCoordinator {
 
     async fn current_bindings(&self, task: &TaskId) -> Result<Option<Bindings>, Error> {
         let (state, _) = self.engine.task(task).await.map_err(failed)?;
-        Ok(match state.state {
-            State::Reviewing { .. } | State::Paused { .. } => state.live_bindings(),
+        Ok(match (&state.state, &state.head) {
+            (State::Reviewing { .. } | State::Paused { .. }, _) => state.live_bindings(),
+            // While work goes on, reviews that only watch are about the newest checkpoint.
+            (State::Queued { .. } | State::Running { .. }, Some(head)) => {
+                let head = self.engine.loader().checkpoint(head.record).await;
+                Some(head.map_err(|error| failed(error.into()))?.bindings())
+            }
             _ => None,
         })
     }

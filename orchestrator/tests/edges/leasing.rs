@@ -1,8 +1,8 @@
 //! Who may have a job, and what a worker is told.
 
 use checkrein_shared::api::{Action, TaskState};
-use checkrein_shared::coordinator::{Directive, LeaseAnswer};
-use checkrein_shared::records::JobMessage;
+use checkrein_shared::coordinator::{Directive, LeaseAnswer, Receipt};
+use checkrein_shared::records::{JobMessage, Trigger};
 
 use crate::desk::{Desk, name};
 
@@ -50,6 +50,21 @@ async fn heartbeats_tell_the_worker_what_people_want() {
     desk.api.act(&task, Action::Cancel {}, "ada").await.unwrap();
     assert_eq!(beat(job.epoch).await, Directive::Stop);
     assert_eq!(desk.api.task(&task).await.unwrap().summary.state, TaskState::Cancelling);
+    desk.close().await;
+}
+
+#[tokio::test]
+async fn while_work_goes_on_a_review_that_only_watches_is_about_the_newest_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let desk = Desk::open(folder.path()).await;
+    let task = desk.submit().await;
+    let job = desk.take_job(desk.consume("jobs.local").await.as_mut()).await;
+    assert_eq!(desk.coordinator.current_bindings(&task).await.unwrap(), None);
+    let mut watched = desk.checkpoint(&job).await;
+    (watched.gate, watched.trigger) = (false, Trigger::PlanSubgraphDone);
+    let watched = watched.seal().unwrap();
+    assert_eq!(desk.send(&watched).await, Receipt::Accepted);
+    assert_eq!(desk.coordinator.current_bindings(&task).await.unwrap(), Some(watched.bindings()));
     desk.close().await;
 }
 
