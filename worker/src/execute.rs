@@ -64,26 +64,54 @@ fn confinement(services: &Services, room: &Room, call: &Call<'_>) -> Confinement
     let mut writable = room.writable();
     let home = config.environment.get("HOME").map(PathBuf::from);
     if let (Some(HomeDir::User), Some(home)) = (call.agent.map(|agent| agent.home), home) {
+        make_usual_folders(&home);
         writable.extend(own_folders(&home, &hidden));
     }
     Confinement::new(writable, hidden, call.confinement_required)
 }
 
-/// Where programs keep their own things in a user's home: its dot folders, but none that holds something hidden, and
+/// Folders that programs expect in a home, and make where they are missing; here they could not.
+const USUAL_FOLDERS: [&str; 4] = [".cache", ".config", ".local/share", ".local/state"];
+
+/// How deep a folder that holds something hidden is looked into for what does not.
+const DEPTH_MAX: usize = 4;
+
+fn make_usual_folders(home: &Path) {
+    for folder in USUAL_FOLDERS {
+        if let Err(error) = std::fs::create_dir_all(home.join(folder)) {
+            tracing::debug!(%error, folder, "a usual folder of the user's home can't be made");
+        }
+    }
+}
+
+/// Where programs keep their own things in a user's home: its dot folders without what is hidden in them, and
 /// not those whose files would run later without anybody asking.
 fn own_folders(home: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
     const NEVER: [&str; 3] = [".ssh", ".gnupg", ".git"];
-    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
-    let own = entries.filter(|entry| {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = entry.path();
-        name.starts_with('.')
-            && !NEVER.contains(&&*name)
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && !hidden.iter().any(|hidden| hidden.starts_with(&path) || path.starts_with(hidden))
+    let own = folders_in(home).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && !NEVER.contains(&&*name)
     });
-    own.map(|entry| entry.path()).collect()
+    own.flat_map(|path| without_hidden(path, hidden, DEPTH_MAX)).collect()
+}
+
+fn folders_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
+}
+
+/// The folder itself, or where it holds something hidden those below it that do not.
+fn without_hidden(path: PathBuf, hidden: &[PathBuf], depth: usize) -> Vec<PathBuf> {
+    if hidden.iter().any(|hidden| path.starts_with(hidden)) {
+        return Vec::new();
+    }
+    if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+        return vec![path];
+    }
+    match depth {
+        0 => Vec::new(),
+        _ => folders_in(&path).flat_map(|below| without_hidden(below, hidden, depth - 1)).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -99,5 +127,16 @@ mod tests {
         std::fs::write(home.path().join(".profile"), "").unwrap();
         let hidden = [home.path().join(".data/blobs")];
         assert_eq!(own_folders(home.path(), &hidden), [home.path().join(".agent")]);
+    }
+
+    #[test]
+    fn the_usual_folders_are_there_and_writable_beside_a_data_folder_among_them() {
+        let home = tempfile::tempdir().unwrap();
+        make_usual_folders(home.path());
+        std::fs::create_dir_all(home.path().join(".local/state/checkrein")).unwrap();
+        let hidden = [home.path().join(".local/state/checkrein")];
+        let mut own = own_folders(home.path(), &hidden);
+        own.sort();
+        assert_eq!(own, [".cache", ".config", ".local/share"].map(|folder| home.path().join(folder)));
     }
 }
