@@ -33,6 +33,8 @@ pub struct WorkerConfig {
     pub environment: HostEnvironment,
     /// Folders that no command may read: the data directory, keys.
     pub hidden: Vec<PathBuf>,
+    /// Credentials of the user: what no command may read that has not been given the user's home.
+    pub credentials: Vec<PathBuf>,
     /// How long a running command may go on after a pause was asked for.
     pub park_grace: Duration,
     /// How long a command may go on after SIGTERM.
@@ -53,6 +55,7 @@ impl WorkerConfig {
             slots: 1,
             environment: HostEnvironment::default(),
             hidden: Vec::new(),
+            credentials: Vec::new(),
             park_grace: Duration::from_secs(120),
             kill_grace: Duration::from_secs(5),
             drift_interval: Duration::from_millis(300),

@@ -63,9 +63,12 @@ fn confinement(services: &Services, room: &Room, call: &Call<'_>) -> Confinement
     hidden.extend([call.target.to_owned(), config.cache_dir.clone()]);
     let mut writable = room.writable();
     let home = config.environment.get("HOME").map(PathBuf::from);
-    if let (Some(HomeDir::User), Some(home)) = (call.agent.map(|agent| agent.home), home) {
-        make_usual_folders(&home);
-        writable.extend(own_folders(&home, &hidden));
+    match (call.agent.map(|agent| agent.home), home) {
+        (Some(HomeDir::User), Some(home)) => {
+            make_usual_folders(&home);
+            writable.extend(own_folders(&home, &hidden));
+        }
+        _ => hidden.extend(config.credentials.iter().cloned()),
     }
     Confinement::new(writable, hidden, call.confinement_required)
 }

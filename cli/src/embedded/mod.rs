@@ -149,7 +149,9 @@ impl Embedded {
         let pool: Pool = POOL.parse().map_err(|error| Failure::caused("the pool has no name", &error))?;
         let cache = self.data.join("cache/worker");
         let mut config = WorkerConfig::new(instance("worker"), cache, Supervisor::current_exe(), vec![pool]);
-        config.environment = HostEnvironment::new(std::env::vars_os()).with_tools(Tools::find(set).env);
+        let tools = Tools::find(set);
+        config.environment = HostEnvironment::new(std::env::vars_os()).with_tools(tools.env);
+        config.credentials = tools.hidden;
         config.hidden = vec![self.data.clone()];
         Ok(config)
     }

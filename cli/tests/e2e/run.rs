@@ -103,6 +103,16 @@ fn a_person_takes_over_and_hands_back_what_is_then_reviewed() {
 }
 
 #[test]
+fn an_agent_with_a_home_of_its_own_reads_no_key_of_the_user() {
+    let world = World::new("");
+    world.write("home/.ssh/id_ed25519", "a private key");
+    let key = world.path("home/.ssh/id_ed25519");
+    world.script("agent.sh", &format!("echo 42 > answer.txt\ncat '{}' > taken.txt || rm taken.txt", key.display()));
+    world.run(&["run", "task.yaml"]).ends_with(0);
+    assert!(!world.path("project/taken.txt").exists());
+}
+
+#[test]
 fn a_killed_run_goes_on_where_it_was() {
     // The agent waits for a file outside of its scratch, so that the kill hits it at work.
     let world = World::new("");
