@@ -81,7 +81,7 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::MessageDied { message, reason, .. } => {
             Line::new(Tone::Bad, format!("a message of kind `{message}` could not be handled by anybody: {reason}"))
         }
-        EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, "the job is published again: nobody has taken it"),
+        EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, sent_again(task)),
         EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint, task),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
         EventKind::VerdictPublished { verdict, .. } => verdict_published(verdict, task),
@@ -113,6 +113,14 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::FindingClosed { by, finding, reason } => {
             Line::new(Tone::Info, format!("{by} closed finding {finding}: {reason}"))
         }
+    }
+}
+
+/// What is sent again, as its message may be lost.
+fn sent_again(task: &Task) -> &'static str {
+    match &task.state {
+        State::Reviewing { .. } => "the reviews that are awaited are asked for again",
+        _ => "the job is published again: nobody has taken it",
     }
 }
 
