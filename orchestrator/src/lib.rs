@@ -11,9 +11,11 @@ pub mod store;
 mod engine;
 mod inherit;
 mod inputs;
+mod ledger;
 mod listing;
 
 mod background;
+mod claims;
 mod clock;
 mod coordinator;
 mod dead;

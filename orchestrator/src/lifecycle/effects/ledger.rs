@@ -163,3 +163,6 @@ pub(super) fn judge(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
