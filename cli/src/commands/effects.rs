@@ -92,6 +92,8 @@ async fn find(api: &dyn Api, text: &str) -> Result<EffectEntry, Failure> {
     match (found.next(), found.next()) {
         (Some(entry), None) => Ok(entry),
         (None, _) => Err(Failure::usage(format!("there is no effect `{text}`")).hint(hint)),
-        (Some(_), Some(_)) => Err(Failure::usage(format!("`{text}` fits several effects")).hint("type more of the key")),
+        (Some(_), Some(_)) => {
+            Err(Failure::usage(format!("`{text}` fits several effects")).hint("type more of the key"))
+        }
     }
 }

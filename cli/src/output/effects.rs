@@ -108,7 +108,11 @@ fn explained(entry: &EffectEntry, now: Timestamp) -> String {
                 (None, _) => String::new(),
                 (Some(_), true) => "; its probe could not tell".to_owned(),
                 (Some(_), false) if *probe_after > now => {
-                    format!("; a probe's `not done` counts at {} UTC ({})", clock(*probe_after), left(now, *probe_after))
+                    format!(
+                        "; a probe's `not done` counts at {} UTC ({})",
+                        clock(*probe_after),
+                        left(now, *probe_after)
+                    )
                 }
                 (Some(_), false) => "; its probe is asked next".to_owned(),
             };

@@ -9,6 +9,8 @@ mod help;
 mod reference;
 
 mod demo;
+mod effects;
 mod instances;
+mod outside;
 mod run;
 mod walkthroughs;

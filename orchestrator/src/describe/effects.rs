@@ -35,7 +35,9 @@ pub(super) fn settled(settlement: &Settlement) -> Line {
         Settled::Unknown { why } => {
             Line::new(Tone::Bad, format!("nobody knows whether effect {short} happened: {why}"))
         }
-        Settled::Probed(ProbeAnswer::Done) => Line::new(Tone::Good, format!("the probe says that effect {short} happened")),
+        Settled::Probed(ProbeAnswer::Done) => {
+            Line::new(Tone::Good, format!("the probe says that effect {short} happened"))
+        }
         Settled::Probed(ProbeAnswer::NotDone) => {
             Line::new(Tone::Info, format!("the probe says that effect {short} did not happen"))
         }

@@ -158,7 +158,8 @@ impl Plan {
 
     /// The digest of the steps: id, action, needs, verify, risk, effect and handling of each; never progress or version.
     pub fn hash(&self) -> Digest {
-        json::digest(&self.steps).expect("steps hold strings, enums and durations only, which always have a canonical form")
+        json::digest(&self.steps)
+            .expect("steps hold strings, enums and durations only, which always have a canonical form")
     }
 }
 

@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use super::{
-    Attempt, Checkpoint, CheckpointMessage, EffectEntry, EvidenceIndex, Job, JobMessage, Plan, ResultFile, ReviewRequest, TaskSpec,
-    TestRun, Verdict, VerdictMessage,
+    Attempt, Checkpoint, CheckpointMessage, EffectEntry, EvidenceIndex, Job, JobMessage, Plan, ResultFile,
+    ReviewRequest, TaskSpec, TestRun, Verdict, VerdictMessage,
 };
 
 fn schema<T: JsonSchema>() -> Schema {

@@ -48,8 +48,10 @@ mod tests {
 
     #[test]
     fn what_differs_from_attempt_to_attempt_makes_no_other_call() {
-        let one = call(&[("PATH", "/bin"), ("HOME", "/rooms/1/home"), ("TMPDIR", "/rooms/1"), ("CHECKREIN_ATTEMPT", "1")]);
-        let two = call(&[("PATH", "/bin"), ("HOME", "/rooms/2/home"), ("TMPDIR", "/rooms/2"), ("CHECKREIN_ATTEMPT", "2")]);
+        let one =
+            call(&[("PATH", "/bin"), ("HOME", "/rooms/1/home"), ("TMPDIR", "/rooms/1"), ("CHECKREIN_ATTEMPT", "1")]);
+        let two =
+            call(&[("PATH", "/bin"), ("HOME", "/rooms/2/home"), ("TMPDIR", "/rooms/2"), ("CHECKREIN_ATTEMPT", "2")]);
         assert_eq!(one.hash().unwrap(), two.hash().unwrap());
     }
 

@@ -170,7 +170,8 @@ impl Turn<'_> {
             ..CallFacts::default()
         };
         let facts = Facts { call: Some(seen), ..self.facts(None) };
-        let said = if is_command { step_rule(self.context.policy, &facts) } else { tool_rule(self.context.policy, &facts) };
+        let said =
+            if is_command { step_rule(self.context.policy, &facts) } else { tool_rule(self.context.policy, &facts) };
         let own = if is_command { step.handling.clone() } else { Handling::default() };
         let limits = [own.timeout, said.timeout];
         let time_limit = limits.into_iter().flatten().min().map_or(request.time_limit, |t| t.min(request.time_limit));
@@ -201,7 +202,12 @@ impl Turn<'_> {
     }
 }
 
-fn new_entry(key: Digest, request: &ClaimRequest, task_id: checkrein_shared::ids::TaskId, at: Timestamp) -> EffectEntry {
+fn new_entry(
+    key: Digest,
+    request: &ClaimRequest,
+    task_id: checkrein_shared::ids::TaskId,
+    at: Timestamp,
+) -> EffectEntry {
     EffectEntry {
         format: EFFECT_FORMAT,
         key,
@@ -245,7 +251,11 @@ pub(crate) fn answer(task: &Task, entry: &EffectEntry, request: &ClaimRequest, n
             _ => ClaimAnswer::Unknown { key, why: why.clone() },
         },
         EffectStatus::Proposed { .. } | EffectStatus::Failed { .. } | EffectStatus::Settled { done: false, .. } => {
-            if waits { gated(entry) } else { ClaimAnswer::Refused { reason: "the claim was overtaken; ask again".to_owned() } }
+            if waits {
+                gated(entry)
+            } else {
+                ClaimAnswer::Refused { reason: "the claim was overtaken; ask again".to_owned() }
+            }
         }
     }
 }

@@ -44,8 +44,7 @@ pub(super) fn start(entry: &mut EffectEntry, request: &ClaimRequest, at: Timesta
     let (epoch, worker, run) = (request.epoch, request.worker.clone(), request.run);
     entry.claims = entry.claims.saturating_add(1);
     entry.allowed_by = allowed;
-    entry.status =
-        EffectStatus::Claimed { epoch, worker, run, at, start_by: at.plus(START_WINDOW.to_duration()) };
+    entry.status = EffectStatus::Claimed { epoch, worker, run, at, start_by: at.plus(START_WINDOW.to_duration()) };
 }
 
 /// Nobody will say any more what came of a claim.

@@ -290,7 +290,10 @@ fn a_probes_not_done_counts_only_when_the_effect_can_no_longer_be_under_way() {
     let mut world = acting(EffectClass::Effectful);
     at_the_probe(&mut world);
     let ClaimAnswer::Probe { not_done_counts_in, .. } = world.answer() else { panic!() };
-    assert!(not_done_counts_in > Span::from_secs(85) && not_done_counts_in <= Span::from_secs(90), "30 s and the limit");
+    assert!(
+        not_done_counts_in > Span::from_secs(85) && not_done_counts_in <= Span::from_secs(90),
+        "30 s and the limit"
+    );
     assert_eq!(world.ignored(probed_event(&world, ProbeAnswer::NotDone)), Reason::TooEarly);
     world.now = world.now.plus(Duration::from_secs(90));
     world.take(probed_event(&world, ProbeAnswer::NotDone));
@@ -333,7 +336,8 @@ fn an_attempt_that_does_not_say_what_came_of_its_claim_leaves_it_unknown() {
     let mut failed = world.clone();
     failed.take(failed.step_failed("deploy", "boom"));
     assert_eq!((failed.state(), failed.status()), ("waiting for a person", "unknown"));
-    let released = checkrein_shared::records::AttemptOutcome::Released { after: Span::from_secs(1), reason: "?".into() };
+    let released =
+        checkrein_shared::records::AttemptOutcome::Released { after: Span::from_secs(1), reason: "?".into() };
     world.take(world.ended(released));
     assert_eq!(world.status(), "unknown");
     world.running();
@@ -342,7 +346,9 @@ fn an_attempt_that_does_not_say_what_came_of_its_claim_leaves_it_unknown() {
 
 #[test]
 fn no_rule_repeats_an_effect_on_a_guess() {
-    for (action, state) in [("retry", "waiting for a person"), ("continue", "waiting for a person"), ("block", "blocked")] {
+    for (action, state) in
+        [("retry", "waiting for a person"), ("continue", "waiting for a person"), ("block", "blocked")]
+    {
         let rule = format!("- {{id: bold, on: [effect_unknown], when: \"true\", action: {action}}}\nescalation:");
         let mut world = acting_under(EffectClass::Effectful, &POLICY.replace("escalation:", &rule));
         world.claimed_and_lost();

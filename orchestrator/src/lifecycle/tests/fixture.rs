@@ -9,8 +9,8 @@ use checkrein_shared::policy::{self, CompiledPolicy};
 use checkrein_shared::records::{
     Attempt, AttemptOutcome, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, Confidence, ConstraintRef,
     Coverage, EffectClass, EffectEntry, EvidenceIndex, EvidenceState, Finding, FindingStatus, Handling, Integrity,
-    IssueRef, Judgement, Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity, SourceRef, Step, StepAction,
-    Summary, Trigger, Verdict, WorkspaceState,
+    IssueRef, Judgement, Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity,
+    SourceRef, Step, StepAction, Summary, Trigger, Verdict, WorkspaceState,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -131,7 +131,16 @@ impl World {
             root_id: "root-1".parse().unwrap(),
         };
         let Ok(Decision::Advance { next, effects }) = create(new, &context) else { panic!("a task is created") };
-        Self { task: *next, policy, head: None, now, version: 1, effects, blobs: BTreeMap::new(), ledger: BTreeMap::new() }
+        Self {
+            task: *next,
+            policy,
+            head: None,
+            now,
+            version: 1,
+            effects,
+            blobs: BTreeMap::new(),
+            ledger: BTreeMap::new(),
+        }
     }
 
     /// Lets the core decide without taking over what it says.

@@ -88,7 +88,8 @@ pub fn lists_tool(policy: &CompiledPolicy, name: &str) -> bool {
 pub fn step_rule(policy: &CompiledPolicy, facts: &Facts) -> ToolDecision {
     let mut decision = tool_rule(policy, facts);
     if decision.origins.is_empty() && decision.error.is_none() {
-        decision.effect = facts.call.as_ref().and_then(|call| effect(&call.effect)).unwrap_or(EffectClass::Irreversible);
+        decision.effect =
+            facts.call.as_ref().and_then(|call| effect(&call.effect)).unwrap_or(EffectClass::Irreversible);
         decision.mode = ToolMode::Allow;
     }
     if decision.effect == EffectClass::Irreversible {

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::{
-    CallArguments, EFFECT_FORMAT, EffectCall, EffectGate, EffectResult, Handling,
-};
+use checkrein_shared::records::{CallArguments, EFFECT_FORMAT, EffectCall, EffectGate, EffectResult, Handling};
 use checkrein_shared::time::Span;
 use proptest::prelude::*;
 
