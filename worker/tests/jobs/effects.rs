@@ -63,7 +63,7 @@ async fn an_effect_is_claimed_with_its_call_and_settled_as_soon_as_it_is_over() 
     let call = &claims[0].call;
     assert_eq!((call.tool.as_str(), call.cwd.as_str(), claims[0].epoch), ("step:deploy", ".", 1));
     assert_eq!((call.environment["HOME"], call.environment["PATH"].is_some()), (None, true));
-    let key = call.key(&job.task_id).unwrap();
+    let key = call.key(&job.task_id);
     assert_eq!(bell.rings(), [format!("deploy {}", key.to_hex())]);
     let settled = settled(&bench);
     let [Settled::Done(first), Settled::Done(second)] = settled.as_slice() else { panic!("{settled:?}") };
@@ -166,7 +166,7 @@ async fn a_gated_call_shows_its_dry_run_and_parks_before_it_starts() {
     assert_eq!(bench.text(index, "log:dry-run-deploy-e1").await, "would deploy\n");
     let call: serde_json::Value = serde_json::from_str(&bench.text(index, "tool:call-deploy-e1").await).unwrap();
     let claimed = bench.judge.state().claims[0].call.clone();
-    assert_eq!(call["call_hash"], claimed.hash().unwrap().to_string());
+    assert_eq!(call["call_hash"], claimed.hash().to_string());
     assert_eq!(call["call"]["arguments"]["command"][0], "bash");
     assert!(settled(&bench).is_empty());
 }
