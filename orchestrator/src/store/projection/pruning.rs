@@ -14,6 +14,9 @@ use crate::store::prune::{Pruned, Tombstones};
 /// How many changed keys are collected before they are written: a long task has many.
 const CHANGES_MAX: usize = 20_000;
 
+/// Keys and values.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 impl Projection<'_> {
     /// Removes everything of the tasks but their tombstones.
     pub(super) fn forget(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
@@ -101,9 +104,9 @@ impl Projection<'_> {
     }
 
     /// What lies in a range now, with everything that was collected so far.
-    fn entries(&mut self, (from, to): (Vec<u8>, Vec<u8>)) -> Result<Vec<(Vec<u8>, Vec<u8>)>, IndexError> {
+    fn entries(&mut self, (from, to): (Vec<u8>, Vec<u8>)) -> Result<Entries, IndexError> {
         self.flush()?;
-        let mut found = Vec::new();
+        let mut found = Entries::new();
         self.index.visit(&from, Some(&to), &mut |key, value| {
             found.push((key.to_vec(), value.to_vec()));
             Ok(true)
