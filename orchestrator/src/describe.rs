@@ -12,6 +12,12 @@ use checkrein_shared::records::{
 
 use crate::lifecycle::{Answer, EventKind, Item, Outcome, Slot, State, Task};
 
+/// How many of a verdict's required actions are shown.
+const ACTIONS_MAX: usize = 3;
+
+/// How many lines of one are shown.
+const ACTION_LINES_MAX: usize = 12;
+
 /// What a line says, how it is meant, and what stands below it.
 struct Line {
     tone: Tone,
@@ -203,6 +209,20 @@ fn verdict_published(verdict: &Verdict, task: &Task) -> Line {
         .with(verdict.verifiers.iter().take(10).map(verifier))
         .with(verdict.findings.iter().take(10).map(finding))
         .with(verdict.missing_evidence.iter().take(10).map(|m| format!("missing evidence: {m}")))
+        .with(verdict.required_actions.iter().take(ACTIONS_MAX).flat_map(|action| to_do(action)))
+}
+
+/// What a reviewer wants done, with the output that it quotes: a person wants to see why, too.
+fn to_do(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().take(ACTION_LINES_MAX).map(str::to_owned).collect();
+    if let Some(first) = lines.first_mut() {
+        first.insert_str(0, "to do: ");
+    }
+    let hidden = text.lines().count().saturating_sub(ACTION_LINES_MAX);
+    if hidden > 0 {
+        lines.push(format!("and {hidden} more lines"));
+    }
+    lines
 }
 
 fn finding(finding: &Finding) -> String {

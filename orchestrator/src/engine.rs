@@ -216,6 +216,7 @@ impl Engine {
             state: serde_json::to_value(next).expect("tasks are plain data"),
             messages: Vec::new(),
             timers: Vec::new(),
+            rows: Vec::new(),
         };
         let mut blobs = Vec::new();
         // A timer that is cleared and set again in one turn is only set: the last word counts.

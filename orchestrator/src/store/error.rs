@@ -85,13 +85,13 @@ pub enum Error {
     #[error("the journal segment {} is missing: restore it from a backup", .0.display())]
     MissingSegment(PathBuf),
     /// The file was written by another version of Checkrein.
-    #[error("{} has the format {found}; this version reads only format {supported}", .path.display())]
+    #[error("{} has the format {found}, but this version of Checkrein reads formats 1 to {supported}: use the version that wrote it, or a newer one", .path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u64,
-        /// What this version reads.
+        /// The newest format that this version reads.
         supported: u64,
     },
     /// The head file can't be read.
@@ -195,10 +195,15 @@ pub enum CommitError {
     /// The kind is empty, too long, or begins with `store.`.
     #[error("`{0}` can't be the kind of an event: use 1 to 64 bytes that don't begin with `store.`")]
     Kind(String),
+    /// A row has a table or a key that it can't have.
+    #[error(
+        "`{0}` can't name a row: a table has 1 to 16 lower-case letters, digits and hyphens, a key 1 to 256 printable ASCII characters"
+    )]
+    Row(String),
     /// A message could never be sent.
     #[error("a message can't be stored, because it could never be sent")]
     Message(#[source] checkrein_shared::bus::InvalidMessage),
-    /// Two messages or two changes of timers in one commit contradict each other.
+    /// Two messages or two changes of rows in one commit contradict each other.
     #[error("`{0}` occurs twice in one commit")]
     Twice(String),
     /// The store failed.

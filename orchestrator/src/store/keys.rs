@@ -25,6 +25,7 @@ const SEEN: u8 = b's';
 const SEEN_BY_SEQUENCE: u8 = b'r';
 const TIMER: u8 = b't';
 const TIMER_BY_ID: u8 = b'u';
+const ROW: u8 = b'w';
 const PLACE: u8 = b'x';
 
 /// Every how many records the index notes where one lies.
@@ -114,6 +115,36 @@ pub(super) fn timer_by_id(task: &TaskId, id: &TimerId) -> Vec<u8> {
     key(TIMER_BY_ID, &[task.as_str().as_bytes(), b"\0", id.as_str().as_bytes()])
 }
 
+/// A row of a task. The parts must be valid names: none contains the zero byte.
+pub(super) fn row(table: &str, task: &TaskId, name: &str) -> Vec<u8> {
+    key(ROW, &[table.as_bytes(), b"\0", task.as_str().as_bytes(), b"\0", name.as_bytes()])
+}
+
+/// All rows of a table after one; only those of one task where it is given.
+pub(super) fn rows_after(table: &str, task: Option<&TaskId>, after: Option<(&TaskId, &str)>) -> (Vec<u8>, Vec<u8>) {
+    let table_bytes = table.as_bytes();
+    let (mut from, to) = match task {
+        Some(task) => {
+            let task = task.as_str().as_bytes();
+            (key(ROW, &[table_bytes, b"\0", task, b"\0"]), key(ROW, &[table_bytes, b"\0", task, b"\x01"]))
+        }
+        None => (key(ROW, &[table_bytes, b"\0"]), key(ROW, &[table_bytes, b"\x01"])),
+    };
+    if let Some((task, name)) = after {
+        let mut next = row(table, task, name);
+        next.push(0);
+        from = from.max(next);
+    }
+    (from, to)
+}
+
+/// Reads task and name out of a row's key.
+pub(super) fn row_of(key: &[u8]) -> Option<(TaskId, String)> {
+    let mut parts = key.get(1..)?.split(|b| *b == 0).skip(1);
+    let (task, name) = (text(parts.next()?)?.parse().ok()?, text(parts.next()?)?.to_owned());
+    parts.next().is_none().then_some((task, name))
+}
+
 /// Where every 64th record lies: the newest at or before `sequence`.
 pub(super) fn place(sequence: u64) -> Vec<u8> {
     key(PLACE, &[&place_of(sequence).to_be_bytes()])
@@ -198,6 +229,22 @@ mod tests {
         let (from, to) = tasks_after(Some(&short));
         assert!(task(&short) < from && from < task(&long) && task(&long) < to);
         assert_eq!(task_of(&task(&long)), Some(long));
+    }
+
+    #[test]
+    fn rows_are_listed_by_task_and_name_and_never_mixed_with_other_tables() {
+        let (short, long): (TaskId, TaskId) = ("t-1".parse().unwrap(), "t-1-a".parse().unwrap());
+        let (from, to) = rows_after("effect", None, None);
+        let listed = [row("effect", &short, "a"), row("effect", &short, "b"), row("effect", &long, "a")];
+        assert!(from < listed[0] && listed.is_sorted() && listed[2] < to);
+        assert!(row("effec", &short, "z") < from && to < row("effects", &short, "a"));
+        let (from, to) = rows_after("effect", Some(&short), None);
+        assert!(from < listed[0] && listed[1] < to && to < listed[2]);
+        let (from, _) = rows_after("effect", None, Some((&short, "a")));
+        assert!(listed[0] < from && from < listed[1]);
+        // A place in another task's rows does not lead out of the one that was asked for.
+        assert!(rows_after("effect", Some(&long), Some((&short, "a"))).0 > listed[1]);
+        assert_eq!(row_of(&listed[2]), Some((long, "a".to_owned())));
     }
 
     #[test]

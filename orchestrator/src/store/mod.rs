@@ -17,11 +17,13 @@ mod local;
 mod lock;
 mod model;
 mod projection;
+mod rows;
 mod verify;
 
 use async_trait::async_trait;
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
+use serde_json::Value;
 use tokio::sync::watch;
 
 pub use error::{CommitError, Error, Holder};
@@ -32,6 +34,7 @@ pub use model::{
     Commit, Committed, DueTimer, MESSAGES_MAX, OutgoingMessage, PendingMessage, RECORD_BYTES_MAX, Record, Recorded,
     Stored, StoredTask, TIMERS_MAX, TimerChange, TimerId,
 };
+pub use rows::{ROWS_MAX, Row, RowChange};
 pub use verify::{Report, verify};
 
 /// A durable store of tasks. Everything it returns has survived a power cut,
@@ -43,6 +46,19 @@ pub trait Store: Send + Sync {
 
     /// Up to `limit` tasks in the order of their ids, those after `after`.
     async fn tasks(&self, after: Option<&TaskId>, limit: usize) -> Result<Vec<StoredTask>, Error>;
+
+    /// A row of a task, or `None` where there is no such row.
+    async fn row(&self, task: &TaskId, table: &str, key: &str) -> Result<Option<Value>, Error>;
+
+    /// Up to `limit` rows of a table in the order of their tasks and keys, those after `after`;
+    /// only those of `task` where one is given.
+    async fn rows(
+        &self,
+        table: &str,
+        task: Option<&TaskId>,
+        after: Option<(&TaskId, &str)>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error>;
 
     /// Appends what follows from one event, if the task is still at
     /// `expected_version` (0 for a task that does not exist yet).

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::InvalidTimerId;
+use super::rows::RowChange;
 
 /// The largest record: 8 MiB. Large content belongs into blobs.
 pub const RECORD_BYTES_MAX: usize = 8 << 20;
@@ -43,6 +44,8 @@ pub struct Commit {
     pub messages: Vec<OutgoingMessage>,
     /// Which timers are set or cleared, in order.
     pub timers: Vec<TimerChange>,
+    /// Which rows are written or removed; each at most once.
+    pub rows: Vec<RowChange>,
 }
 
 /// A message that follows from an event.
@@ -213,6 +216,9 @@ pub struct Record {
     pub messages: Vec<OutgoingMessage>,
     /// The hash of the record before, `None` for the first.
     pub previous: Option<Digest>,
+    /// Which rows are written or removed; journals of format 1 have none.
+    #[serde(default)]
+    pub rows: Vec<RowChange>,
     /// Its number, from 1.
     pub sequence: u64,
     /// The task's state after the event.

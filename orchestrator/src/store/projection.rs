@@ -3,13 +3,14 @@
 //! The same function serves live commits, replay after a crash and the rebuild
 //! from nothing, so the three can't disagree. It writes nothing by itself.
 
-use checkrein_shared::ids::MessageId;
+use checkrein_shared::ids::{MessageId, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::index::{Changes, Index, IndexError};
 use super::journal::{Head, Position};
 use super::keys::{self, Pointer};
 use super::model::{Record, Recorded, TimerChange};
+use super::rows::RowChange;
 
 /// The kind of the store's own record that says which messages were delivered.
 pub(super) const DELIVERED: &str = "store.delivered";
@@ -65,6 +66,7 @@ impl<'a> Projection<'a> {
             self.put(keys::task(task), Pointer::new(position, record.version, state).encode());
             self.add_messages(record, position)?;
             self.add_timers(record, position)?;
+            self.add_rows(task, record, position)?;
         } else if record.kind == DELIVERED {
             self.remove_delivered(record)?;
         }
@@ -114,6 +116,20 @@ impl<'a> Projection<'a> {
                     self.put(by_id, key);
                 }
                 TimerChange::Clear { .. } => self.remove(by_id),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rows(&mut self, task: &TaskId, record: &Record, position: Position) -> Result<(), IndexError> {
+        for (ordinal, change) in (0u64..).zip(&record.rows) {
+            let (table, name) = change.name();
+            let key = keys::row(table, task, name);
+            match change {
+                RowChange::Put { value, .. } => {
+                    self.put(key, Pointer::new(position, ordinal, json(value)?).encode());
+                }
+                RowChange::Remove { .. } => self.remove(key),
             }
         }
         Ok(())

@@ -48,6 +48,8 @@ pub(in crate::store) struct Writer {
     segment_bytes_max: u64,
     /// A failed append may have left bytes behind `length`.
     dirty: bool,
+    /// The next append begins a segment, however small the last one is.
+    begins: bool,
     /// Whether a segment was born since the caller last asked.
     born: bool,
 }
@@ -69,7 +71,22 @@ impl Writer {
         head: Head,
         segment_bytes_max: u64,
     ) -> Self {
-        Self { folder, segment, file: Box::new(file), length, head, segment_bytes_max, dirty: false, born: false }
+        Self {
+            folder,
+            segment,
+            file: Box::new(file),
+            length,
+            head,
+            segment_bytes_max,
+            dirty: false,
+            begins: false,
+            born: false,
+        }
+    }
+
+    /// Has the next append begin a segment: the last one has an older format.
+    pub(super) fn begin_segment(&mut self) {
+        self.begins = true;
     }
 
     /// The newest record that is on the disk.
@@ -87,7 +104,7 @@ impl Writer {
         if self.dirty {
             self.cut_back()?;
         }
-        if self.length >= self.segment_bytes_max {
+        if self.begins || self.length >= self.segment_bytes_max {
             self.next_segment()?;
         }
         let mut buffer = Vec::with_capacity(batch.iter().map(|prepared| prepared.size() + 256).sum());
@@ -128,6 +145,7 @@ impl Writer {
         self.segment = next;
         self.file = Box::new(file);
         self.length = length;
+        self.begins = false;
         self.born = true;
         Ok(())
     }

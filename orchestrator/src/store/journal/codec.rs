@@ -14,9 +14,10 @@ use serde_json::Value;
 
 use super::Head;
 use crate::store::model::{OutgoingMessage, RECORD_BYTES_MAX, Record, Recorded, TimerChange};
+use crate::store::rows::RowChange;
 
-/// The format of the journal that this version writes and reads.
-pub(in crate::store) const FORMAT: u64 = 1;
+/// The format of the journal that this version writes. It reads all before it, too: format 1 had no `rows`.
+pub(in crate::store) const FORMAT: u64 = 2;
 
 /// How deeply a value in a record may be nested: the strict parser counts from the line's outside.
 pub(in crate::store) const VALUE_DEPTH_MAX: usize = json::DEPTH_MAX - 8;
@@ -38,7 +39,8 @@ const MAGIC: &str = "journal";
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
     checkrein: String,
-    format: u64,
+    /// The format of the whole segment.
+    pub(super) format: u64,
     /// The hash of the last record of the segment before.
     pub(super) previous: Option<Digest>,
     /// The segment's own number.
@@ -75,7 +77,7 @@ impl Header {
         let value = json::parse(text).map_err(|error| HeaderFlaw::Text(error.to_string()))?;
         // The format comes first: a later version's header may have other fields.
         match (value.get("checkrein").and_then(Value::as_str), value.get("format").and_then(Value::as_u64)) {
-            (Some(MAGIC), Some(FORMAT)) => {}
+            (Some(MAGIC), Some(1..=FORMAT)) => {}
             (Some(MAGIC), Some(other)) => return Err(HeaderFlaw::Format(other)),
             _ => return Err(HeaderFlaw::Text("this is no header of a journal".to_owned())),
         }
@@ -96,6 +98,7 @@ pub(in crate::store) struct Draft {
     pub event: Value,
     pub kind: String,
     pub messages: Vec<OutgoingMessage>,
+    pub rows: Vec<RowChange>,
     pub state: Value,
     pub task: Option<TaskId>,
     pub timers: Vec<TimerChange>,
@@ -113,6 +116,12 @@ struct Front<'a> {
     messages: &'a [OutgoingMessage],
 }
 
+/// The field between them.
+#[derive(Serialize)]
+struct Middle<'a> {
+    rows: &'a [RowChange],
+}
+
 /// The fields that sort after them.
 #[derive(Serialize)]
 struct Back<'a> {
@@ -127,17 +136,20 @@ struct Back<'a> {
 pub(in crate::store) struct Prepared {
     draft: Draft,
     front: Vec<u8>,
+    middle: Vec<u8>,
     back: Vec<u8>,
 }
 
 impl Prepared {
     /// Does everything that does not depend on the record's place.
     pub(in crate::store) fn new(draft: Draft) -> Result<Self, json::Error> {
-        let Draft { at, cause, decision, event, kind, messages, state, task, timers, version } = &draft;
+        let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = &draft;
         let mut front = json::canonical(&Front { at, cause, decision, event, kind, messages })?;
+        let mut middle = json::canonical(&Middle { rows })?.split_off(1);
         let back = json::canonical(&Back { state, task, timers, version: *version })?.split_off(1);
         front.pop();
-        Ok(Self { front, back, draft })
+        middle.pop();
+        Ok(Self { front, middle, back, draft })
     }
 
     pub(in crate::store) fn draft(&self) -> &Draft {
@@ -146,15 +158,22 @@ impl Prepared {
 
     /// About how large the record will be.
     pub(in crate::store) fn size(&self) -> usize {
-        self.front.len() + self.back.len() + 128
+        self.front.len() + self.middle.len() + self.back.len() + 128
     }
 
     /// Writes the line that follows `head` to `buffer`; returns the new head.
     pub(super) fn seal(&self, head: Head, buffer: &mut Vec<u8>) -> Head {
         let sequence = head.count + 1;
         let previous = head.hash.map_or_else(|| "null".to_owned(), |hash| format!("\"{hash}\""));
-        let middle = format!(",\"previous\":{previous},\"sequence\":{sequence},");
-        let pieces = [self.front.as_slice(), middle.as_bytes(), self.back.as_slice()];
+        let previous = format!(",\"previous\":{previous},");
+        let number = format!(",\"sequence\":{sequence},");
+        let pieces = [
+            self.front.as_slice(),
+            previous.as_bytes(),
+            self.middle.as_slice(),
+            number.as_bytes(),
+            self.back.as_slice(),
+        ];
         let mut hasher = checkrein_shared::digest::Hasher::new();
         pieces.iter().for_each(|piece| hasher.update(piece));
         let hash = hasher.finish();
@@ -168,10 +187,23 @@ impl Prepared {
 
     /// The record at its place.
     pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> Recorded {
-        let Draft { at, cause, decision, event, kind, messages, state, task, timers, version } = self.draft;
+        let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = self.draft;
         let sequence = head.count;
-        let record =
-            Record { at, cause, decision, event, kind, messages, previous, sequence, state, task, timers, version };
+        let record = Record {
+            at,
+            cause,
+            decision,
+            event,
+            kind,
+            messages,
+            previous,
+            rows,
+            sequence,
+            state,
+            task,
+            timers,
+            version,
+        };
         Recorded { hash: head.hash.expect("a sealed record has a hash"), record }
     }
 }
@@ -211,12 +243,16 @@ pub(super) fn decode(hash: Digest, record: &[u8]) -> Result<Recorded, String> {
     Ok(Recorded { hash, record })
 }
 
-/// Reads a record as strictly as can be: also its canonical form must be the same bytes.
-pub(super) fn decode_strictly(hash: Digest, record: &[u8]) -> Result<Recorded, String> {
+/// Reads a record as strictly as can be: also its canonical form in the segment's format must be the same bytes.
+pub(super) fn decode_strictly(format: u64, hash: Digest, record: &[u8]) -> Result<Recorded, String> {
     let parsed: Record = json::parse_as("record", record).map_err(|error| error.to_string())?;
-    match json::canonical(&parsed) {
+    let mut value = serde_json::to_value(&parsed).map_err(|error| error.to_string())?;
+    if format == 1 {
+        value.as_object_mut().and_then(|fields| fields.remove("rows"));
+    }
+    match json::canonical(&value) {
         Ok(canonical) if canonical == record => Ok(Recorded { hash, record: parsed }),
-        _ => Err("the record is not in canonical form".to_owned()),
+        _ => Err(format!("the record is not in the canonical form of format {format}")),
     }
 }
 

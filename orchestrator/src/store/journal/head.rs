@@ -12,8 +12,11 @@ use std::path::{Path, PathBuf};
 use checkrein_shared::json;
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, Head};
+use super::Head;
 use crate::store::error::Error;
+
+/// The format of this file, which has its own number.
+const HEAD_FORMAT: u64 = 1;
 
 /// The longest text of a head file that is read.
 const TEXT_BYTES_MAX: u64 = 4096;
@@ -48,8 +51,8 @@ impl HeadFile {
         }
         let damaged = |what: String| Error::HeadDamaged { path: self.path.clone(), what };
         let text: Text = json::parse_as("head file", &bytes).map_err(|error| damaged(error.to_string()))?;
-        if text.format != FORMAT {
-            return Err(Error::UnknownFormat { path: self.path.clone(), found: text.format, supported: FORMAT });
+        if text.format != HEAD_FORMAT {
+            return Err(Error::UnknownFormat { path: self.path.clone(), found: text.format, supported: HEAD_FORMAT });
         }
         if (text.count == 0) != text.hash.is_none() {
             return Err(damaged("count and hash contradict each other".to_owned()));
@@ -60,7 +63,7 @@ impl HeadFile {
     /// Replaces the file, durably.
     pub(in crate::store) fn write(&self, head: Head) -> std::io::Result<()> {
         let temp = self.path.with_extension("tmp");
-        let mut text = serde_json::to_vec(&Text { count: head.count, format: FORMAT, hash: head.hash })?;
+        let mut text = serde_json::to_vec(&Text { count: head.count, format: HEAD_FORMAT, hash: head.hash })?;
         text.push(b'\n');
         let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&temp)?;
         file.write_all(&text)?;

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::head::HeadFile;
 use super::repair::{Repaired, TornTail, repair};
 use super::scan::{Scan, ScanError, last_record};
-use super::{Head, Writer, segment};
+use super::{FORMAT, Head, Writer, segment};
 use crate::store::error::Error;
 
 /// Something outside the journal that remembers how long it was.
@@ -123,7 +123,10 @@ fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness
         .write(true)
         .open(path)
         .map_err(Error::io(format!("open {} for writing", path.display())))?;
-    let writer = Writer::new(folder.to_path_buf(), last, file, scan.offset(), scan.head(), segment_bytes_max);
+    let mut writer = Writer::new(folder.to_path_buf(), last, file, scan.offset(), scan.head(), segment_bytes_max);
+    if scan.format() != FORMAT {
+        writer.begin_segment();
+    }
     Ok(Opened { writer, torn })
 }
 

@@ -19,6 +19,7 @@ pub(in crate::store) struct Entry {
     pub(in crate::store) position: Position,
     /// The chain's head with this record.
     pub(in crate::store) head: Head,
+    format: u64,
     bytes: Vec<u8>,
 }
 
@@ -32,7 +33,7 @@ impl Entry {
     /// The record, if its text is exactly what would be written again.
     pub(in crate::store) fn decode_strictly(&self) -> Result<Recorded, String> {
         let (hash, record) = codec::open_line(&self.bytes)?;
-        codec::decode_strictly(hash, record)
+        codec::decode_strictly(self.format, hash, record)
     }
 }
 
@@ -66,6 +67,7 @@ impl From<Error> for ScanError {
 pub(in crate::store) struct Scan {
     path: PathBuf,
     segment: u32,
+    format: u64,
     reader: BufReader<File>,
     line: u64,
     offset: u64,
@@ -91,29 +93,33 @@ impl Scan {
             let what = "the header does not continue the segment before".to_owned();
             return Err(Error::Damaged { segment: path, line: 1, offset: 0, what });
         }
-        Ok(Self { path, segment: number, reader, line: 1, offset: line.len() as u64, head: header.head() })
+        let (format, head) = (header.format, header.head());
+        Ok(Self { path, segment: number, format, reader, line: 1, offset: line.len() as u64, head })
     }
 
     /// Begins at the record number `sequence`, which lies at `position`, and believes what
     /// that record says about the one before it.
     pub(in crate::store) fn open_at(folder: &Path, position: Position, sequence: u64) -> Result<Self, Error> {
-        let path = segment::path_of(folder, position.segment);
-        let doing = || format!("read {}", path.display());
-        let mut file = File::open(&path).map_err(Error::io(doing()))?;
+        let mut scan = Self::open(folder, position.segment, None)?;
+        let doing = || format!("read {}", scan.path.display());
         let mut line = vec![0; (position.length as usize).min(LINE_BYTES_MAX)];
-        file.read_exact_at(&mut line, position.offset).map_err(Error::io(doing()))?;
-        file.seek(SeekFrom::Start(position.offset)).map_err(Error::io(doing()))?;
+        scan.reader.get_ref().read_exact_at(&mut line, position.offset).map_err(Error::io(doing()))?;
         let previous = codec::open_line(&line)
             .and_then(|(_, record)| codec::link(record))
-            .map_err(|what| Error::Damaged { segment: path.clone(), line: 0, offset: position.offset, what })?;
+            .map_err(|what| Error::Damaged { segment: scan.path.clone(), line: 0, offset: position.offset, what })?;
+        scan.reader.seek(SeekFrom::Start(position.offset)).map_err(Error::io(doing()))?;
         let head = Head { count: sequence - 1, hash: previous.previous };
-        let reader = BufReader::with_capacity(1 << 16, file);
-        Ok(Self { path, segment: position.segment, reader, line: 0, offset: position.offset, head })
+        Ok(Self { line: 0, offset: position.offset, head, ..scan })
     }
 
     /// The chain's head after what was read so far.
     pub(in crate::store) fn head(&self) -> Head {
         self.head
+    }
+
+    /// The segment's format.
+    pub(in crate::store) fn format(&self) -> u64 {
+        self.format
     }
 
     /// Where the next line begins.
@@ -154,7 +160,7 @@ impl Scan {
         self.head = head;
         self.line += 1;
         self.offset += bytes.len() as u64;
-        Ok(Some(Entry { position, head, bytes }))
+        Ok(Some(Entry { position, head, format: self.format, bytes }))
     }
 
     /// As [`Scan::next`], where nothing can be repaired.
@@ -214,7 +220,7 @@ pub(super) fn sound_line_follows(path: &Path, offset: u64) -> Result<bool, Error
     }
 }
 
-/// The head after the last record of a segment, read from its end.
+/// The head after the last record of a segment, read from its end. A segment may hold none.
 pub(super) fn last_record(folder: &Path, number: u32) -> Result<Head, Error> {
     let path = segment::path_of(folder, number);
     let doing = || format!("read {}", path.display());
@@ -233,6 +239,11 @@ pub(super) fn last_record(folder: &Path, number: u32) -> Result<Head, Error> {
             None => size *= 2,
         }
     };
+    if start == 0
+        && let Ok(header) = codec::Header::decode(&line)
+    {
+        return Ok(header.head());
+    }
     let sound = codec::open_line(&line).and_then(|(hash, record)| Ok((hash, codec::link(record)?)));
     match sound {
         Ok((hash, link)) => Ok(Head { count: link.sequence, hash: Some(hash) }),

@@ -172,6 +172,7 @@ impl Appender {
                 event,
                 kind: DELIVERED.to_owned(),
                 messages: Vec::new(),
+                rows: Vec::new(),
                 state: Value::Null,
                 task: None,
                 timers: Vec::new(),

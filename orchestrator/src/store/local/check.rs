@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::store::error::CommitError;
 use crate::store::journal::{Draft, Prepared, VALUE_DEPTH_MAX, deeper_than};
 use crate::store::model::{Commit, MESSAGES_MAX, OutgoingMessage, RECORD_BYTES_MAX, TIMERS_MAX, TimerChange};
+use crate::store::rows::{ROWS_MAX, RowChange, is_key, is_table};
 
 /// The longest kind of an event, in bytes.
 const KIND_BYTES_MAX: usize = 64;
@@ -21,7 +22,7 @@ const OWN_KINDS: &str = "store.";
 
 /// Checks a commit, and does all of its encoding that does not depend on its place.
 pub(super) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> Result<Prepared, CommitError> {
-    let Commit { at, kind, cause, event, decision, state, messages, timers } = commit;
+    let Commit { at, kind, cause, event, decision, state, messages, timers, rows } = commit;
     if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.starts_with(OWN_KINDS) {
         return Err(CommitError::Kind(kind));
     }
@@ -30,9 +31,10 @@ pub(super) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> R
     }
     check_messages(task, &messages)?;
     check_timers(&timers)?;
+    check_rows(&rows)?;
     let task = Some(task.clone());
     let version = expected_version.saturating_add(1);
-    let draft = Draft { at, cause, decision, event, kind, messages, state, task, timers, version };
+    let draft = Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version };
     let prepared = Prepared::new(draft).map_err(CommitError::NotCanonical)?;
     match prepared.size() {
         size if size > RECORD_BYTES_MAX => Err(CommitError::TooLarge { size, limit: RECORD_BYTES_MAX }),
@@ -58,6 +60,24 @@ fn check_timers(timers: &[TimerChange]) -> Result<(), CommitError> {
     for change in timers {
         if let TimerChange::Set { kind, .. } = change {
             check_depth("timer", kind)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_rows(rows: &[RowChange]) -> Result<(), CommitError> {
+    check_count("rows", rows.len(), ROWS_MAX)?;
+    let mut names = HashSet::new();
+    for change in rows {
+        let (table, key) = change.name();
+        if !is_table(table) || !is_key(key) {
+            return Err(CommitError::Row(format!("{table}/{key}")));
+        }
+        if !names.insert((table, key)) {
+            return Err(CommitError::Twice(format!("{table}/{key}")));
+        }
+        if let RowChange::Put { value, .. } = change {
+            check_depth("row", value)?;
         }
     }
     Ok(())

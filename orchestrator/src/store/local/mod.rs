@@ -19,12 +19,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Store;
 use super::error::{CommitError, Error};
 use super::journal::{Head, TornTail};
 use super::model::{Commit, Committed, DueTimer, PendingMessage, Recorded, Stored, StoredTask};
+use super::rows::Row;
 use appender::Command;
 use shared::Shared;
 
@@ -139,6 +141,26 @@ impl Store for LocalStore {
     async fn tasks(&self, after: Option<&TaskId>, limit: usize) -> Result<Vec<StoredTask>, Error> {
         let after = after.cloned();
         self.reading(move |shared| read::tasks(shared, after.as_ref(), limit)).await
+    }
+
+    async fn row(&self, task: &TaskId, table: &str, key: &str) -> Result<Option<Value>, Error> {
+        read::row(&self.shared, task, table, key)
+    }
+
+    async fn rows(
+        &self,
+        table: &str,
+        task: Option<&TaskId>,
+        after: Option<(&TaskId, &str)>,
+        limit: usize,
+    ) -> Result<Vec<Row>, Error> {
+        let (table, task) = (table.to_owned(), task.cloned());
+        let after = after.map(|(task, key)| (task.clone(), key.to_owned()));
+        self.reading(move |shared| {
+            let after = after.as_ref().map(|(task, key)| (task, key.as_str()));
+            read::rows(shared, &table, task.as_ref(), after, limit)
+        })
+        .await
     }
 
     async fn commit(&self, task: &TaskId, expected_version: u64, commit: Commit) -> Result<Committed, CommitError> {

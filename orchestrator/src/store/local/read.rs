@@ -18,6 +18,7 @@ use crate::store::keys::{self, Pointer};
 use crate::store::model::{
     DueTimer, OutgoingMessage, PendingMessage, Record, Recorded, Stored, StoredTask, TimerChange,
 };
+use crate::store::rows::{self, Row, RowChange};
 
 pub(super) fn load(shared: &Shared, task: &TaskId) -> Result<Option<Stored>, Error> {
     let value = shared.with_index(|index| index.get(&keys::task(task)).map_err(Error::Index))?;
@@ -32,6 +33,48 @@ pub(super) fn tasks(shared: &Shared, after: Option<&TaskId>, limit: usize) -> Re
         found.push(StoredTask { task, stored: stored(shared, &pointer(&value)?)? });
     }
     Ok(found)
+}
+
+pub(super) fn row(shared: &Shared, task: &TaskId, table: &str, key: &str) -> Result<Option<Value>, Error> {
+    if !rows::is_table(table) || !rows::is_key(key) {
+        return Ok(None);
+    }
+    let value = shared.with_index(|index| index.get(&keys::row(table, task, key)).map_err(Error::Index))?;
+    value.map(|value| row_value(shared, &pointer(&value)?)).transpose()
+}
+
+pub(super) fn rows(
+    shared: &Shared,
+    table: &str,
+    task: Option<&TaskId>,
+    after: Option<(&TaskId, &str)>,
+    limit: usize,
+) -> Result<Vec<Row>, Error> {
+    if !rows::is_table(table) {
+        return Ok(Vec::new());
+    }
+    let (from, to) = keys::rows_after(table, task, after);
+    if from >= to {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for (key, value) in collect(shared, &from, &to, limit)? {
+        let (task, key) = keys::row_of(&key).ok_or_else(|| unreadable("the key of a row"))?;
+        found.push(Row { task, key, value: row_value(shared, &pointer(&value)?)? });
+    }
+    Ok(found)
+}
+
+fn row_value(shared: &Shared, pointer: &Pointer) -> Result<Value, Error> {
+    if let Some(text) = &pointer.inline {
+        return inline(text);
+    }
+    let mut record = shared.reader.read(pointer.position)?.record;
+    let ordinal = usize::try_from(pointer.number).map_err(|_| unreadable("a row"))?;
+    match (ordinal < record.rows.len()).then(|| record.rows.swap_remove(ordinal)) {
+        Some(RowChange::Put { value, .. }) => Ok(value),
+        _ => Err(unreadable("a row")),
+    }
 }
 
 pub(super) fn pending_messages(shared: &Shared, limit: usize) -> Result<Vec<PendingMessage>, Error> {

@@ -22,6 +22,7 @@ async fn store() -> tempfile::TempDir {
             state: json!({ "number": version }),
             messages: Vec::new(),
             timers: Vec::new(),
+            rows: Vec::new(),
         };
         store.commit(&"t-1".parse().unwrap(), version, commit).await.unwrap();
     }
@@ -57,6 +58,18 @@ async fn the_documented_script_and_the_program_agree_about_a_sound_journal() {
         let text = String::from_utf8(output.stdout).unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(text, format!("8 records, head {}\n", report.head.hash.unwrap()), "{errors}");
+    }
+}
+
+#[test]
+fn they_agree_about_journals_of_every_format() {
+    for format in 1..=2 {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/store-format-{format}"));
+        let report = verify(&folder).unwrap();
+        if let Some(output) = by_hand(&folder) {
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(text, format!("18 records, head {}\n", report.head.hash.unwrap()));
+        }
     }
 }
 

@@ -73,6 +73,7 @@ fn prepared(number: u64) -> Prepared {
         event: json!({ "number": number, "text": "x".repeat(100) }),
         kind: "tested".to_owned(),
         messages: Vec::new(),
+        rows: Vec::new(),
         state: Value::Null,
         task: Some("t-1".parse().unwrap()),
         timers: Vec::new(),

@@ -17,6 +17,10 @@ fn draft(event: Value, version: u64) -> Draft {
             epoch: 1,
             body: json!({ "é": "\u{7f}\u{1F600}" }),
         }],
+        rows: vec![
+            RowChange::Put { table: "effect".to_owned(), key: "k-1".to_owned(), value: json!({ "b": 1, "a": 2 }) },
+            RowChange::Remove { table: "effect".to_owned(), key: "k-2".to_owned() },
+        ],
         state: json!({ "state": "running" }),
         task: Some("t-1".parse().unwrap()),
         timers: vec![TimerChange::Clear { id: "lease".parse().unwrap() }],
@@ -33,10 +37,10 @@ fn seal(draft: Draft, head: Head) -> (Vec<u8>, Head) {
 #[test]
 fn a_line_is_exactly_this_text() {
     let (line, head) = seal(draft(json!({ "b": 1, "a": null }), 1), Head::default());
-    let record = r#"{"at":"2026-07-27T00:00:00.000Z","cause":"m-in","decision":{"rule":"r-1"},"event":{"a":null,"b":1},"kind":"tested","messages":[{"body":{"é":"DEL😀"},"epoch":1,"id":"m-1","kind":"job","queue":"jobs.default"}],"previous":null,"sequence":1,"state":{"state":"running"},"task":"t-1","timers":[{"clear":{"id":"lease"}}],"version":1}"#
+    let record = r#"{"at":"2026-07-27T00:00:00.000Z","cause":"m-in","decision":{"rule":"r-1"},"event":{"a":null,"b":1},"kind":"tested","messages":[{"body":{"é":"DEL😀"},"epoch":1,"id":"m-1","kind":"job","queue":"jobs.default"}],"previous":null,"rows":[{"put":{"key":"k-1","table":"effect","value":{"a":2,"b":1}}},{"remove":{"key":"k-2","table":"effect"}}],"sequence":1,"state":{"state":"running"},"task":"t-1","timers":[{"clear":{"id":"lease"}}],"version":1}"#
         .replace("DEL", "\u{7f}");
     let hash = Digest::of(&record);
-    assert_eq!(hash.to_string(), "sha256:5bd32433bd089370d0cd238df17b3097b48e32696257102d245b9ea311d6e06d");
+    assert_eq!(hash.to_string(), "sha256:06f514af3b2fcd115f4a86fb113964fcb66a03f6458622c41ed16cbd469821bc");
     assert_eq!(String::from_utf8(line).unwrap(), format!("{{\"hash\":\"{hash}\",\"record\":{record}}}\n"));
     assert_eq!(head, Head { count: 1, hash: Some(hash) });
 }
@@ -44,10 +48,14 @@ fn a_line_is_exactly_this_text() {
 #[test]
 fn a_header_is_exactly_this_text_and_no_other_is_accepted() {
     let first = Header::new(1, Head::default());
-    let text = "{\"checkrein\":\"journal\",\"format\":1,\"previous\":null,\"segment\":1,\"sequence\":1}\n";
+    let text = "{\"checkrein\":\"journal\",\"format\":2,\"previous\":null,\"segment\":1,\"sequence\":1}\n";
     assert_eq!(String::from_utf8(first.encode()).unwrap(), text);
     assert_eq!(Header::decode(text.as_bytes()).unwrap(), first);
-    assert_eq!(Header::decode(text.replace(":1,\"p", ":2,\"p").as_bytes()), Err(HeaderFlaw::Format(2)));
+    assert_eq!(Header::decode(text.replace(":2,\"p", ":1,\"p").as_bytes()).unwrap(), Header { format: 1, ..first });
+    for other in [0, 3] {
+        let text = text.replace(":2,\"p", &format!(":{other},\"p"));
+        assert_eq!(Header::decode(text.as_bytes()), Err(HeaderFlaw::Format(other)));
+    }
     // A later format may have other fields: the number is what counts.
     let later = b"{\"checkrein\":\"journal\",\"format\":9,\"other\":true}\n";
     assert_eq!(Header::decode(later), Err(HeaderFlaw::Format(9)));
@@ -79,7 +87,8 @@ proptest! {
         let before = Head { count, hash: (count > 0).then(|| Digest::of("before")) };
         let (line, head) = seal(draft(event.clone(), version), before);
         let (hash, record) = open_line(&line).unwrap();
-        let recorded = decode_strictly(hash, record).unwrap();
+        let recorded = decode_strictly(FORMAT, hash, record).unwrap();
+        prop_assert!(decode_strictly(1, hash, record).is_err(), "format 1 has no rows");
         prop_assert_eq!(Some(recorded.hash), head.hash);
         prop_assert_eq!(decode(hash, record).unwrap(), recorded.clone());
         prop_assert_eq!(recorded.clone(), Prepared::new(draft(event, version)).unwrap().into_recorded(before.hash, head));

@@ -30,6 +30,7 @@ fn append(writer: &mut Writer, number: u64) {
         event: json!({ "number": number }),
         kind: "tested".to_owned(),
         messages: Vec::new(),
+        rows: Vec::new(),
         state: Value::Null,
         task: Some("t-1".parse().unwrap()),
         timers: Vec::new(),
@@ -271,8 +272,8 @@ fn a_journal_of_a_later_format_is_refused_with_its_number() {
     let (original, _) = journal(1, false);
     let path = last_segment(original.path());
     let whole = String::from_utf8(fs::read(&path).unwrap()).unwrap();
-    put(&path, whole.replacen("\"format\":1", "\"format\":2", 1)).unwrap();
+    put(&path, whole.replacen("\"format\":2", "\"format\":3", 1)).unwrap();
     let error = reopen(original.path()).err().unwrap();
-    assert!(matches!(error, Error::UnknownFormat { found: 2, supported: 1, .. }), "{error}");
+    assert!(matches!(error, Error::UnknownFormat { found: 3, supported: 2, .. }), "{error}");
     assert!(!error.is_integrity());
 }

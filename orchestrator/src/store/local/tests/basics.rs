@@ -99,6 +99,47 @@ async fn timers_are_set_moved_and_cleared_per_task() {
 }
 
 #[tokio::test]
+async fn rows_are_kept_per_table_and_task_and_read_in_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let large = json!("x".repeat(9_000));
+    let put = |table: &str, key: &str, value: Value| RowChange::Put { table: table.into(), key: key.into(), value };
+    let (first, second) = (task("t-1"), task("t-1-a"));
+    for restart in 0..3 {
+        let store = open(folder.path());
+        if restart == 0 {
+            let rows =
+                vec![put("effect", "a", json!(1)), put("effect", "b", large.clone()), put("other", "a", json!(2))];
+            store.commit(&first, 0, Commit { rows, ..commit(1) }).await.unwrap();
+            let rows = vec![put("effect", "a", json!(3)), put("effect", "c", json!(4))];
+            store.commit(&second, 0, Commit { rows, ..commit(1) }).await.unwrap();
+            let gone = |key: &str| RowChange::Remove { table: "effect".into(), key: key.into() };
+            let rows = vec![gone("c"), gone("unknown"), put("effect", "a", json!(5))];
+            store.commit(&second, 1, Commit { rows, ..commit(2) }).await.unwrap();
+        }
+        assert_eq!(store.row(&first, "effect", "a").await.unwrap(), Some(json!(1)));
+        assert_eq!(store.row(&first, "effect", "b").await.unwrap(), Some(large.clone()));
+        assert_eq!(store.row(&second, "effect", "a").await.unwrap(), Some(json!(5)));
+        assert_eq!(store.row(&second, "effect", "c").await.unwrap(), None);
+        assert_eq!(store.row(&second, "No table", "a\0").await.unwrap(), None);
+        let names =
+            |rows: Vec<Row>| rows.into_iter().map(|row| format!("{} {}", row.task, row.key)).collect::<Vec<_>>();
+        let all = ["t-1 a", "t-1 b", "t-1-a a"];
+        assert_eq!(names(store.rows("effect", None, None, 9).await.unwrap()), all);
+        assert_eq!(names(store.rows("effect", None, None, 2).await.unwrap()), all[..2]);
+        assert_eq!(names(store.rows("effect", None, Some((&first, "b")), 9).await.unwrap()), all[2..]);
+        assert_eq!(names(store.rows("effect", Some(&first), None, 9).await.unwrap()), all[..2]);
+        assert_eq!(names(store.rows("effect", Some(&first), Some((&first, "a")), 9).await.unwrap()), all[1..2]);
+        assert!(store.rows("effect", Some(&first), Some((&second, "a")), 9).await.unwrap().is_empty());
+        assert_eq!(store.rows("effect", Some(&first), None, 9).await.unwrap()[1].value, large);
+        assert_eq!(names(store.rows("other", None, None, 9).await.unwrap()), ["t-1 a"]);
+        store.close().await.unwrap();
+        if restart == 1 {
+            fs::remove_dir_all(folder.path().join("index")).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_too_large_for_the_index_is_read_from_the_journal() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
@@ -125,7 +166,14 @@ async fn what_could_not_be_read_back_or_sent_is_refused() {
     let first = task("t-1");
     let deep = (0..60).fold(Value::Null, |inner, _| json!([inner]));
     let large = OutgoingMessage { body: json!("x".repeat(70_000)), ..message("m-1") };
+    let put = |table: &str, key: &str| RowChange::Put { table: table.into(), key: key.into(), value: deep.clone() };
+    let row = |table: &str, key: &str| RowChange::Remove { table: table.into(), key: key.into() };
     let bad: Vec<Commit> = vec![
+        Commit { rows: vec![put("effect", "deep")], ..commit(1) },
+        Commit { rows: vec![row("Effect", "k")], ..commit(1) },
+        Commit { rows: vec![row("effect", "")], ..commit(1) },
+        Commit { rows: vec![row("effect", "k"), row("effect", "k")], ..commit(1) },
+        Commit { rows: (0..257).map(|n| row("effect", &format!("{n}"))).collect(), ..commit(1) },
         Commit { kind: "store.delivered".to_owned(), ..commit(1) },
         Commit { kind: String::new(), ..commit(1) },
         Commit { state: json!(0.5), ..commit(1) },

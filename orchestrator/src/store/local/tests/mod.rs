@@ -4,6 +4,7 @@ mod basics;
 mod concurrency;
 mod damage;
 mod faults;
+mod golden;
 mod kill;
 
 use checkrein_shared::ids::TaskId;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::store::model::{OutgoingMessage, TimerChange};
+use crate::store::rows::RowChange;
 
 fn options() -> Options {
     Options { lock_patience: Duration::from_secs(5), ..Options::new(Timestamp::from_millis(1_000)) }
@@ -43,6 +45,7 @@ fn commit(number: u64) -> Commit {
         state: json!({ "seen": number }),
         messages: Vec::new(),
         timers: Vec::new(),
+        rows: Vec::new(),
     }
 }
 
