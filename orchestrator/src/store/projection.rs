@@ -7,9 +7,10 @@ use checkrein_shared::ids::{MessageId, TaskId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::index::{Changes, Index, IndexError};
+use super::index::IndexError;
 use super::journal::{Head, Position};
 use super::keys::{self, Pointer};
+use super::map::{Changes, Map};
 use super::model::{Record, Recorded, TimerChange};
 use super::prune::{CARRIED, FORGOTTEN, PRUNED};
 use super::rows::RowChange;
@@ -31,18 +32,18 @@ mod pruning;
 
 /// Collects what some consecutive records change.
 pub(super) struct Projection<'a> {
-    index: &'a Index,
+    index: &'a dyn Map,
     changes: Changes,
     head: Head,
 }
 
 impl<'a> Projection<'a> {
-    pub(super) fn new(index: &'a Index) -> Self {
+    pub(super) fn new(index: &'a dyn Map) -> Self {
         Self { index, changes: Changes::new(), head: index.head() }
     }
 
     /// For an empty index: begins where the chain begins.
-    pub(super) fn from_front(index: &'a Index, front: Head) -> Self {
+    pub(super) fn from_front(index: &'a dyn Map, front: Head) -> Self {
         Self { head: front, ..Self::new(index) }
     }
 

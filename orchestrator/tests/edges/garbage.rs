@@ -135,10 +135,10 @@ async fn a_task_that_its_policy_keeps_no_longer_leaves_an_epitaph() {
     let newer = finished(&desk).await;
     assert!(desk.api.collect(false).await.unwrap().pruned.is_empty());
     desk.clock.days(11);
-    assert_eq!(desk.api.collect(true).await.unwrap().pruned, [old.clone()]);
+    assert_eq!(desk.api.collect(true).await.unwrap().pruned, vec![old.clone()]);
     assert!(desk.api.task(&old).await.is_ok(), "only looked at");
     let report = desk.api.collect(false).await.unwrap();
-    assert_eq!(report.pruned, [old.clone()]);
+    assert_eq!(report.pruned, vec![old.clone()]);
     assert!(report.freed.count > 0, "its checkpoint and its verdict: {report:?}");
     assert!(desk.blobs.size(head.record).await.unwrap().is_none());
     desk.close().await;

@@ -10,6 +10,8 @@ mod append;
 mod codec;
 mod front;
 mod head;
+#[cfg(feature = "simulation")]
+mod memory;
 mod read;
 mod recovery;
 mod repair;
@@ -24,6 +26,8 @@ pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
 pub use front::Front;
 pub(super) use front::{front, pruned, remove_before};
 pub(super) use head::HeadFile;
+#[cfg(feature = "simulation")]
+pub(super) use memory::{MemoryJournal, Segments};
 pub(super) use read::Reader;
 pub(super) use recovery::{Opened, open_from};
 pub use repair::TornTail;

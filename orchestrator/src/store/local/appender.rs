@@ -14,12 +14,12 @@ use checkrein_shared::time::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::check;
 use super::indexer::{Durable, Reply};
 use super::shared::Shared;
 use crate::store::error::{CommitError, Error};
-use crate::store::journal::{Draft, HeadFile, Prepared, Writer};
+use crate::store::journal::{HeadFile, Prepared, Writer};
 use crate::store::keys;
-use crate::store::projection::{DELIVERED, Delivered};
 
 /// How many records go to the disk together.
 const BATCH_RECORDS_MAX: usize = 512;
@@ -140,17 +140,14 @@ impl Appender {
     fn check_own(&self, own: Own, versions: &mut HashMap<TaskId, u64>) -> Result<Prepared, CommitError> {
         let Own { kind, at, event, forgets } = own;
         for (task, version) in &forgets {
-            let actual = self.version_of(task, versions)?;
-            if actual != *version {
-                return Err(CommitError::Conflict { actual });
-            }
+            check::check_version(self.version_of(task, versions)?, *version)?;
         }
-        let prepared = Prepared::new(own_draft(kind, at, event)).map_err(CommitError::NotCanonical)?;
+        let prepared = check::own(kind, at, event).map_err(CommitError::NotCanonical)?;
         versions.extend(forgets.into_iter().map(|(task, _)| (task, FORGOTTEN_VERSION)));
         Ok(prepared)
     }
 
-    /// The compare-and-set: this thread is the only one that gives out versions.
+    /// This thread is the only one that gives out versions.
     fn check_version(
         &self,
         prepared: &Prepared,
@@ -163,10 +160,7 @@ impl Appender {
             return Err(CommitError::Store(Error::Unusable(failure)));
         }
         let Some(task) = &prepared.draft().task else { return Err(CommitError::Store(Error::Closed)) };
-        let actual = self.version_of(task, versions)?;
-        if actual != expected {
-            return Err(CommitError::Conflict { actual });
-        }
+        check::check_version(self.version_of(task, versions)?, expected)?;
         versions.insert(task.clone(), expected + 1);
         Ok(())
     }
@@ -189,8 +183,7 @@ impl Appender {
     fn stage_delivered(&mut self, batch: &mut Vec<Staged>) {
         let Some(at) = self.delivered_at else { return };
         for messages in self.delivered.chunks(DELIVERED_MAX) {
-            let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
-            let prepared = Prepared::new(own_draft(DELIVERED, at, event)).expect("texts have a canonical form");
+            let prepared = check::delivered(messages, at);
             batch.push(Staged { prepared, reply: None });
         }
     }
@@ -231,23 +224,6 @@ impl Appender {
             Ok(()) => self.head_written = head.count,
             Err(error) => tracing::warn!(%error, "can't write the journal's head file; it is tried again later"),
         }
-    }
-}
-
-/// A record of the store's own.
-fn own_draft(kind: &str, at: Timestamp, event: Value) -> Draft {
-    Draft {
-        at,
-        cause: None,
-        decision: Value::Null,
-        event,
-        kind: kind.to_owned(),
-        messages: Vec::new(),
-        rows: Vec::new(),
-        state: Value::Null,
-        task: None,
-        timers: Vec::new(),
-        version: 0,
     }
 }
 

@@ -96,7 +96,7 @@ impl Projection<'_> {
         self.flush()?;
         let (from, to) = keys::next_table(after);
         let mut found = None;
-        self.index.visit(&from, Some(&to), &mut |key, _| {
+        self.index.visit(&from, &to, &mut |key, _| {
             found = keys::table_of(key).map(str::to_owned);
             Ok(false)
         })?;
@@ -107,7 +107,7 @@ impl Projection<'_> {
     fn entries(&mut self, (from, to): (Vec<u8>, Vec<u8>)) -> Result<Entries, IndexError> {
         self.flush()?;
         let mut found = Entries::new();
-        self.index.visit(&from, Some(&to), &mut |key, value| {
+        self.index.visit(&from, &to, &mut |key, value| {
             found.push((key.to_vec(), value.to_vec()));
             Ok(true)
         })?;
