@@ -18,7 +18,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use checkrein_shared::api::routes::{
-    self, ActRequest, Created, EffectsQuery, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored, WAIT_MS_MAX,
+    self, ActRequest, CollectRequest, Created, EffectsQuery, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored,
+    WAIT_MS_MAX,
 };
 use checkrein_shared::api::socket::SocketAddress;
 use checkrein_shared::api::{Api, EffectCursor, Error, Submission};
@@ -76,6 +77,8 @@ pub fn router(api: Arc<dyn Api>, health: Health) -> Router {
         .route(routes::EVIDENCE, get(evidence))
         .route(routes::INBOX, get(inbox))
         .route(routes::EFFECTS, get(effects))
+        .route(routes::EPITAPH, get(epitaph))
+        .route(routes::COLLECT, post(collect))
         .route(routes::BLOB, get(blob))
         .layer(DefaultBodyLimit::max(routes::BODY_BYTES_MAX))
         .merge(blobs)
@@ -136,6 +139,20 @@ async fn checkpoints(State(api): Shared, PathParam(id): PathParam<String>) -> Re
 async fn evidence(State(api): Shared, PathParam(id): PathParam<String>) -> Response {
     match task_id(&id) {
         Ok(id) => answer(api.evidence(&id).await),
+        Err(error) => refuse(error),
+    }
+}
+
+async fn epitaph(State(api): Shared, PathParam(id): PathParam<String>) -> Response {
+    match task_id(&id) {
+        Ok(id) => answer(api.epitaph(&id).await),
+        Err(error) => refuse(error),
+    }
+}
+
+async fn collect(State(api): Shared, body: Bytes) -> Response {
+    match parse::<CollectRequest>("request", &body) {
+        Ok(request) => answer(api.collect(request.dry_run).await),
         Err(error) => refuse(error),
     }
 }

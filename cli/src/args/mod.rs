@@ -5,6 +5,7 @@
 mod effects;
 mod evidence;
 mod help;
+mod keep;
 mod look;
 mod people;
 mod setup;
@@ -16,6 +17,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use effects::EffectsCommand;
 pub(crate) use evidence::{CheckpointCommand, EvidenceCommand};
+pub(crate) use keep::GcArgs;
 pub(crate) use look::{SchemaArgs, ShowArgs, TaskArg, WatchArgs};
 pub(crate) use people::{
     AmendArgs, ApproveArgs, CloseFindingArgs, HandbackArgs, RejectArgs, RequestChangesArgs, TakeoverArgs,
@@ -113,6 +115,8 @@ pub(crate) enum Command {
     Resume(TaskArg),
     /// Ends a task; what is applied stays applied.
     Cancel(TaskArg),
+    /// Removes what nothing needs any more.
+    Gc(GcArgs),
     /// Checks and shows policies.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -10,6 +10,7 @@ mod reference;
 
 mod demo;
 mod effects;
+mod garbage;
 mod instances;
 mod outside;
 mod run;
