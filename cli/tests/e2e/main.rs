@@ -12,6 +12,7 @@ mod demo;
 mod effects;
 mod garbage;
 mod instances;
+mod kills;
 mod outside;
 mod run;
 mod walkthroughs;

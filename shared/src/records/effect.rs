@@ -218,6 +218,11 @@ impl EffectStatus {
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Settled { done: true, .. })
     }
+
+    /// Whether doing it once more could be the second time.
+    pub fn may_have_happened(&self) -> bool {
+        self.is_done() || matches!(self, Self::Claimed { .. } | Self::Unknown { .. })
+    }
 }
 
 /// What can be done about an effect whose outcome nobody knows.
