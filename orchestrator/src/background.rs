@@ -1,7 +1,9 @@
 //! What goes on by itself: sending the outbox, firing timers, expiring leases.
 //!
-//! Each loop only finds out that something is due and hands it to the engine
-//! or the bus; each survives errors by trying again later.
+//! Each turn only finds out that something is due and hands it to the engine
+//! or the bus; each survives errors by being tried again later. The loops add
+//! the waiting and nothing else, so a driver that takes the turns one at a time
+//! runs the same code.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,12 +11,11 @@ use std::time::Duration;
 
 use checkrein_shared::bus::{Bus, PublishError};
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::time::Timestamp;
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Leases;
 use crate::engine::{self, Engine};
+use crate::leases::Leases;
 use crate::lifecycle::{EventKind, State, Timer};
 use crate::listing;
 
@@ -48,7 +49,7 @@ pub(crate) async fn relay(engine: Arc<Engine>, bus: Arc<dyn Bus>, shutdown: Canc
 }
 
 /// Publishes one batch; says whether there may be more.
-async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bool, String> {
+pub(crate) async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bool, String> {
     let pending = engine.store().pending_messages(BATCH).await.map_err(|e| crate::chain_of(&e))?;
     let full = pending.len() == BATCH;
     let mut delivered = Vec::new();
@@ -72,7 +73,7 @@ async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bool, String>
         }
     }
     if !delivered.is_empty() {
-        engine.store().mark_delivered(delivered, Timestamp::now()).await.map_err(|e| crate::chain_of(&e))?;
+        engine.store().mark_delivered(delivered, engine.clock().now()).await.map_err(|e| crate::chain_of(&e))?;
     }
     failed.map_or(Ok(full), Err)
 }
@@ -97,8 +98,8 @@ pub(crate) async fn timers(engine: Arc<Engine>, shutdown: CancellationToken) {
 }
 
 /// Fires what is due and says how long until the next.
-async fn fire_due(engine: &Engine) -> Result<Duration, engine::Error> {
-    let now = Timestamp::now();
+pub(crate) async fn fire_due(engine: &Engine) -> Result<Duration, engine::Error> {
+    let now = engine.clock().now();
     for due in engine.store().due_timers(now, BATCH).await? {
         let fired = match Timer::deserialize(due.kind) {
             Ok(timer) => fire(engine, &due.task, timer).await,
@@ -111,7 +112,7 @@ async fn fire_due(engine: &Engine) -> Result<Duration, engine::Error> {
     }
     let next = engine.store().next_timer_at().await?;
     // A timer that fired and did not move is tried again, but not at once.
-    let wait = next.map_or(LOOK_AGAIN, |at| at.since(Timestamp::now()).max(Duration::from_millis(20)));
+    let wait = next.map_or(LOOK_AGAIN, |at| at.since(engine.clock().now()).max(Duration::from_millis(20)));
     Ok(wait.min(LOOK_AGAIN))
 }
 
@@ -135,16 +136,21 @@ async fn fire(engine: &Engine, task: &TaskId, timer: Timer) -> Result<(), engine
 /// Expires leases whose workers have fallen silent.
 pub(crate) async fn leases(engine: Arc<Engine>, leases: Arc<Leases>, shutdown: CancellationToken) {
     loop {
-        for (task, epoch) in leases.take_expired() {
-            if let Err(error) = engine.handle(&task, EventKind::LeaseExpired { epoch }, None).await {
-                tracing::warn!(task.id = %task, error = %crate::chain_of(&error), "a lease could not be expired");
-                leases.arm(&task, epoch);
-            }
-        }
+        expire(&engine, &leases).await;
         let wait = leases.next().map_or(LOOK_AGAIN, |left| left.clamp(Duration::from_millis(20), LOOK_AGAIN));
         tokio::select! {
             () = shutdown.cancelled() => return,
             () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+/// Expires every lease that has run out.
+pub(crate) async fn expire(engine: &Engine, leases: &Leases) {
+    for (task, epoch) in leases.take_expired() {
+        if let Err(error) = engine.handle(&task, EventKind::LeaseExpired { epoch }, None).await {
+            tracing::warn!(task.id = %task, error = %crate::chain_of(&error), "a lease could not be expired");
+            leases.arm(&task, epoch);
         }
     }
 }

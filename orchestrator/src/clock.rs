@@ -1,59 +1,38 @@
-//! Leases, by the monotonic clock. They are not durable: after a restart every
-//! running attempt gets a full lease again, and expiry is what is durable.
+//! The clock as the orchestrator sees it: injected, so that a simulation can
+//! turn it. Nothing but [`SystemClock`] reads the machine's.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use checkrein_shared::ids::TaskId;
+use checkrein_shared::time::Timestamp;
 
-/// How long an attempt may go without a heartbeat.
-pub(crate) const LEASE: Duration = Duration::from_secs(30);
+/// Wall time for records and people, monotonic time for leases.
+pub trait Clock: Send + Sync {
+    /// What a clock on the wall shows. It may jump.
+    fn now(&self) -> Timestamp;
 
-/// The leases that are out.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    inner: Mutex<HashMap<TaskId, (u64, Instant)>>,
+    /// Time since some moment before the orchestrator started. It never goes back.
+    fn monotonic(&self) -> Duration;
 }
 
-impl Leases {
-    /// Gives an attempt a full lease.
-    pub(crate) fn arm(&self, task: &TaskId, epoch: u64) {
-        let until = Instant::now() + LEASE;
-        let mut leases = self.lock();
-        // A late heartbeat of a replaced attempt must not shorten or hide the new one's lease.
-        if leases.get(task).is_none_or(|(held, _)| *held <= epoch) {
-            leases.insert(task.clone(), (epoch, until));
-        }
+/// The machine's clocks.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose monotonic time begins now.
+    pub fn start() -> Self {
+        Self { started: Instant::now() }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
     }
 
-    /// Ends the lease of an attempt, if it is still that attempt's.
-    pub(crate) fn drop_lease(&self, task: &TaskId, epoch: u64) {
-        let mut leases = self.lock();
-        if leases.get(task).is_some_and(|(held, _)| *held == epoch) {
-            leases.remove(task);
-        }
-    }
-
-    /// Takes the leases that have run out.
-    pub(crate) fn take_expired(&self) -> Vec<(TaskId, u64)> {
-        let now = Instant::now();
-        let mut leases = self.lock();
-        let expired: Vec<_> =
-            leases.iter().filter(|(_, (_, until))| *until <= now).map(|(t, (e, _))| (t.clone(), *e)).collect();
-        for (task, _) in &expired {
-            leases.remove(task);
-        }
-        expired
-    }
-
-    /// How long until the next one runs out.
-    pub(crate) fn next(&self) -> Option<Duration> {
-        let now = Instant::now();
-        self.lock().values().map(|(_, until)| until.saturating_duration_since(now)).min()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TaskId, (u64, Instant)>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
     }
 }

@@ -14,8 +14,8 @@ use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
 use checkrein_shared::records::{Bindings, Job, JobKind};
 use checkrein_shared::time::Span;
 
-use crate::clock::{LEASE, Leases};
 use crate::engine::{self, Engine, Handled};
+use crate::leases::{LEASE, Leases};
 use crate::lifecycle::{EventKind, GrantStatus, Reason, State, Task, directive, open_issues};
 
 /// How long a receipt is waited for.
@@ -103,8 +103,7 @@ impl Coordinator for LocalCoordinator {
         let mut changes = self.engine.store().changes();
         let deadline = tokio::time::Instant::now() + RECEIPT_WAIT;
         loop {
-            let (state, _) = self.engine.task(task).await.map_err(failed)?;
-            if let Some(receipt) = self.receipt_of(&state, checkpoint, hash).await.map_err(failed)? {
+            if let Some(receipt) = self.receipt_now(task, checkpoint, hash).await? {
                 return Ok(receipt);
             }
             // A refusal moves no head, so look again now and then.
@@ -175,6 +174,17 @@ impl Coordinator for LocalCoordinator {
 }
 
 impl LocalCoordinator {
+    /// What has become of a checkpoint so far, without waiting.
+    pub(crate) async fn receipt_now(
+        &self,
+        task: &TaskId,
+        checkpoint: &CheckpointId,
+        hash: Digest,
+    ) -> Result<Option<Receipt>, Error> {
+        let (state, _) = self.engine.task(task).await.map_err(failed)?;
+        self.receipt_of(&state, checkpoint, hash).await.map_err(failed)
+    }
+
     /// A worker that asks again because the answer was lost gets the lease that it has.
     async fn held_already(
         &self,

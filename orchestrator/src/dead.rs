@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use checkrein_shared::bus::{Bus, ConsumeError, DeathReason, Delivery, Queue};
+use checkrein_shared::bus::{Bus, ConsumeError, DeathReason, Delivery, Message, Queue};
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{self, Engine};
@@ -26,18 +26,10 @@ pub(crate) async fn run(engine: Arc<Engine>, bus: &dyn Bus, shutdown: Cancellati
 }
 
 async fn bury(engine: &Engine, delivery: Delivery, shutdown: &CancellationToken) {
-    let message = &delivery.message;
-    let (task, id) = (message.task.clone(), message.id.clone());
-    let reason = match delivery.death.as_ref().map(|death| death.reason) {
-        Some(DeathReason::Rejected) => "its reader refused it".to_owned(),
-        Some(DeathReason::DeliveryLimit) => "it came back too often, so handling it may kill its reader".to_owned(),
-        None => "the bus gave it up".to_owned(),
-    };
-    tracing::error!(message.id = %id, message.kind = %message.kind, task.id = %task, reason, "a message died");
-    let event = EventKind::MessageDied { message: message.kind.clone(), epoch: message.epoch, reason };
+    let reason = delivery.death.as_ref().map(|death| death.reason);
     loop {
-        match engine.handle(&task, event.clone(), Some(id.clone())).await {
-            Ok(_) | Err(engine::Error::NoTask(_) | engine::Error::Illegal(_)) => break,
+        match tell(engine, &delivery.message, reason).await {
+            Ok(()) => break,
             Err(error) => {
                 tracing::warn!(error = %crate::chain_of(&error), "a dead message is held");
                 tokio::select! {
@@ -49,5 +41,21 @@ async fn bury(engine: &Engine, delivery: Delivery, shutdown: &CancellationToken)
     }
     if let Err(error) = delivery.ack().await {
         tracing::debug!(%error, "a dead message will be delivered again");
+    }
+}
+
+/// Tells a dead message to its task.
+pub(crate) async fn tell(engine: &Engine, message: &Message, death: Option<DeathReason>) -> Result<(), engine::Error> {
+    let (task, id) = (&message.task, message.id.clone());
+    let reason = match death {
+        Some(DeathReason::Rejected) => "its reader refused it".to_owned(),
+        Some(DeathReason::DeliveryLimit) => "it came back too often, so handling it may kill its reader".to_owned(),
+        None => "the bus gave it up".to_owned(),
+    };
+    tracing::error!(message.id = %id, message.kind = %message.kind, task.id = %task, reason, "a message died");
+    let event = EventKind::MessageDied { message: message.kind.clone(), epoch: message.epoch, reason };
+    match engine.handle(task, event, Some(id)).await {
+        Ok(_) | Err(engine::Error::NoTask(_) | engine::Error::Illegal(_)) => Ok(()),
+        Err(error) => Err(error),
     }
 }

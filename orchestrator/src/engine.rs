@@ -14,6 +14,7 @@ use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::clock::Clock;
 use crate::inputs::{self, Loader};
 use crate::lifecycle::{
     Decision, Destination, Effect, Event, EventKind, IllegalTransition, NewTask, Reason, Task, Timer, create, decide,
@@ -99,13 +100,24 @@ pub struct Engine {
     loader: Loader,
     instance: InstanceId,
     routes: Routes,
+    clock: Arc<dyn Clock>,
 }
 
 impl Engine {
     /// Puts the parts together.
-    pub fn new(store: Arc<dyn Store>, blobs: Arc<dyn Blobs>, instance: InstanceId, routes: Routes) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        blobs: Arc<dyn Blobs>,
+        instance: InstanceId,
+        routes: Routes,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let loader = Loader::new(blobs.clone());
-        Self { store, blobs, loader, instance, routes }
+        Self { store, blobs, loader, instance, routes, clock }
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -164,7 +176,7 @@ impl Engine {
         for _ in 0..CONFLICTS_MAX {
             let (task, version) = self.task(id).await?;
             let inputs = self.loader.inputs(&task, &kind).await?;
-            let event = Event { at: Timestamp::now().max(task.updated_at), kind: kind.clone() };
+            let event = Event { at: self.clock.now().max(task.updated_at), kind: kind.clone() };
             // Synchronous, and bounded by the limits on expressions.
             let decision = decide(&task, &event, &inputs.context(&self.instance, version))?;
             let (next, effects) = match decision {

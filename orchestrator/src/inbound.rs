@@ -8,13 +8,12 @@ use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::json;
 use checkrein_shared::records::{Attempt, Checkpoint, CheckpointMessage, Role, Verdict, VerdictMessage};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
-use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Leases;
 use crate::coordinator::Refusals;
 use crate::engine::{self, Engine, Handled};
 use crate::inputs;
+use crate::leases::Leases;
 use crate::lifecycle::{EventKind, Reason, State};
 use crate::store::CommitError;
 
@@ -23,7 +22,7 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Why a message was not turned into an event.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+pub(crate) enum Refused {
     /// It will never be usable.
     #[error("{0}")]
     ForGood(String),
@@ -76,11 +75,7 @@ impl Inbound {
     async fn settle(&self, delivery: Delivery, shutdown: &CancellationToken) {
         loop {
             let message = &delivery.message;
-            let outcome = match message.queue {
-                Queue::InReviewer => self.reviewers_message(message).await,
-                _ => self.workers_message(message).await,
-            };
-            let settled = match outcome {
+            let settled = match self.take(message).await {
                 Ok(()) => delivery.ack().await,
                 Err(Refused::ForGood(why)) => {
                     tracing::warn!(message.id = %message.id, message.kind = %message.kind, why, "message refused");
@@ -99,6 +94,14 @@ impl Inbound {
                 tracing::debug!(%error, "a message will be delivered again");
             }
             return;
+        }
+    }
+
+    /// Turns a message into an event and has it stored.
+    pub(crate) async fn take(&self, message: &Message) -> Result<(), Refused> {
+        match message.queue {
+            Queue::InReviewer => self.reviewers_message(message).await,
+            _ => self.workers_message(message).await,
         }
     }
 
@@ -216,7 +219,7 @@ impl Inbound {
 
     /// The verdict inside an envelope, if a reviewer that is trusted now signed it.
     fn verified(&self, envelope: &Envelope) -> Result<Verdict, String> {
-        let now = Timestamp::now();
+        let now = self.engine.clock().now();
         let verified = self.keys.verify(envelope, PayloadType::Verdict, Role::Reviewer, now);
         let verified = verified.map_err(|e| crate::chain_of(&e))?;
         let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;

@@ -18,6 +18,7 @@ mod clock;
 mod coordinator;
 mod dead;
 mod inbound;
+mod leases;
 
 mod describe;
 mod local_api;
@@ -25,8 +26,9 @@ mod views;
 
 mod orchestrator;
 
+pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, Error as EngineError, Handled, Routes};
-pub use orchestrator::{Config, Orchestrator, StartError};
+pub use orchestrator::{Config, Orchestrator, StartError, Taken};
 
 /// An error and its causes in one line.
 pub(crate) fn chain_of(error: &dyn std::error::Error) -> String {

@@ -11,7 +11,6 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::policy::ResolvedPolicy;
 use checkrein_shared::records::{CheckpointRef, EvidenceIndex, TaskSpec};
-use checkrein_shared::time::Timestamp;
 
 use crate::engine::{self, Engine, Handled};
 use crate::lifecycle::{EventKind, NewTask, PolicyPin, SpecState, Task};
@@ -51,7 +50,7 @@ impl LocalApi {
             name: spec.name.clone(),
             origin,
             by,
-            at: Timestamp::now(),
+            at: self.engine.clock().now(),
             spec: state,
             policy: PolicyPin { name: policy_name, digest },
             root_id: spec.workspace.root_id(),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
-use checkrein_orchestrator::{Config, Orchestrator, Routes, http};
+use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
 use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
@@ -78,6 +78,7 @@ impl Embedded {
             instance: instance("orchestrator"),
             routes: Routes { jobs: pool.clone(), reviews: pool },
             keys: Arc::new(keys.ring.clone()),
+            clock: Arc::new(SystemClock::start()),
             all_inside: true,
         };
         let (store, blobs): (_, Arc<dyn Blobs>) = (Arc::new(store), Arc::new(blobs));

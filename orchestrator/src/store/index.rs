@@ -7,7 +7,6 @@
 //! whether exactly that batch is what came back. Knows nothing about the meaning
 //! of keys but its own mark.
 
-use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::journal::Head;
 use super::keys::MARK;
+use super::map::{Changes, Visit};
 
 /// The layout of keys and values; another one means that the index is rebuilt.
 const LAYOUT: u32 = 1;
@@ -57,12 +57,6 @@ struct Mark {
     /// The sum over all other entries, in hexadecimal.
     sum: String,
 }
-
-/// Changes that belong together: `None` removes a key.
-pub(super) type Changes = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
-
-/// Looks at an entry, and says whether to go on.
-pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, IndexError> + 'a;
 
 /// The index.
 pub(super) struct Index {

@@ -15,9 +15,12 @@ mod journal;
 mod keys;
 mod local;
 mod lock;
+mod map;
 mod model;
 mod projection;
 mod rows;
+#[cfg(feature = "simulation")]
+pub mod simulated;
 mod verify;
 
 use async_trait::async_trait;

@@ -6,9 +6,10 @@
 use checkrein_shared::ids::{MessageId, TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::index::{Changes, Index, IndexError};
+use super::index::IndexError;
 use super::journal::{Head, Position};
 use super::keys::{self, Pointer};
+use super::map::{Changes, Map};
 use super::model::{Record, Recorded, TimerChange};
 use super::rows::RowChange;
 
@@ -27,13 +28,13 @@ pub(super) struct Delivered {
 
 /// Collects what some consecutive records change.
 pub(super) struct Projection<'a> {
-    index: &'a Index,
+    index: &'a dyn Map,
     changes: Changes,
     head: Head,
 }
 
 impl<'a> Projection<'a> {
-    pub(super) fn new(index: &'a Index) -> Self {
+    pub(super) fn new(index: &'a dyn Map) -> Self {
         Self { index, changes: Changes::new(), head: index.head() }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_orchestrator::store::{LocalStore, Options, Store as _};
-use checkrein_orchestrator::{Config, Orchestrator, Routes};
+use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock};
 use checkrein_shared::api::{Api, Submission, TaskState};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, Consumer, EmbeddedBus, Message, Pool, Queue};
@@ -70,6 +70,7 @@ impl Desk {
             instance: name("orchestrator"),
             routes: Routes { jobs: pool.clone(), reviews: pool },
             keys: Arc::new(ring),
+            clock: Arc::new(SystemClock::start()),
             all_inside: true,
         };
         let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()));

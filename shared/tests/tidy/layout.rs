@@ -33,7 +33,8 @@ fn the_roles_do_not_use_one_another() {
     for member in members(&files) {
         let used = manifest(&files, &member).lines().filter_map(|l| l.trim_start().strip_prefix("checkrein-"));
         for name in used.map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()) {
-            if !allowed(&member).contains(&name) {
+            // For its own tests a crate may switch on a feature of itself.
+            if name != member && !allowed(&member).contains(&name) {
                 wrong.push(format!("{member}/Cargo.toml: `{member}` must not use `{name}`"));
             }
         }

@@ -9,6 +9,8 @@
 mod append;
 mod codec;
 mod head;
+#[cfg(feature = "simulation")]
+mod memory;
 mod read;
 mod recovery;
 mod repair;
@@ -21,6 +23,8 @@ use serde::{Deserialize, Serialize};
 pub(super) use append::Writer;
 pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
 pub(super) use head::HeadFile;
+#[cfg(feature = "simulation")]
+pub(super) use memory::{MemoryJournal, Segments};
 pub(super) use read::Reader;
 pub(super) use recovery::{Opened, open};
 pub use repair::TornTail;

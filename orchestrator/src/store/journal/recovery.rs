@@ -18,9 +18,9 @@ use crate::store::error::Error;
 
 /// Something outside the journal that remembers how long it was.
 #[derive(Debug, Clone, Copy)]
-struct Witness {
-    name: &'static str,
-    head: Head,
+pub(super) struct Witness {
+    pub(super) name: &'static str,
+    pub(super) head: Head,
 }
 
 /// A journal that is ready.
@@ -123,6 +123,9 @@ fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness
         .write(true)
         .open(path)
         .map_err(Error::io(format!("open {} for writing", path.display())))?;
+    // A killed process may have written records that no sync has reached. They are read and acted upon from now on,
+    // so they must survive a power cut from now on.
+    file.sync_data().map_err(Error::io(format!("sync {}", path.display())))?;
     let mut writer = Writer::new(folder.to_path_buf(), last, file, scan.offset(), scan.head(), segment_bytes_max);
     if scan.format() != FORMAT {
         writer.begin_segment();
@@ -154,12 +157,12 @@ fn check_ends(folder: &Path, first: u32) -> Result<Option<Head>, Error> {
 }
 
 /// Compares the chain with what others remember of it.
-struct Checker<'a> {
-    witnesses: &'a [Witness],
+pub(super) struct Checker<'a> {
+    pub(super) witnesses: &'a [Witness],
 }
 
 impl Checker<'_> {
-    fn check(&self, head: Head) -> Result<(), Error> {
+    pub(super) fn check(&self, head: Head) -> Result<(), Error> {
         for Witness { name, head: recorded } in self.witnesses {
             if recorded.count == head.count && recorded.hash != head.hash {
                 return Err(Error::mismatch(name, head.count, recorded.hash, head.hash));
@@ -168,7 +171,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn check_end(&self, head: Head) -> Result<(), Error> {
+    pub(super) fn check_end(&self, head: Head) -> Result<(), Error> {
         match self.witnesses.iter().find(|witness| witness.head.count > head.count) {
             Some(Witness { name: witness, head: recorded }) => {
                 Err(Error::LostAcknowledged { witness, recorded: recorded.count, found: head.count })

@@ -9,7 +9,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Head;
-use super::scan::{Flaw, Scan, sound_line_follows};
+use super::codec;
+use super::scan::{Flaw, Scan};
 use crate::store::error::Error;
 
 /// A run of zero bytes this long is a hole that a crash left, not text with a flipped bit.
@@ -57,7 +58,7 @@ pub(super) fn repair(
         tracing::warn!(segment = %path.display(), "the journal's last line had no end; it was added");
         return Ok(Repaired::Completed(TornTail { segment: path, offset: end, bytes: 0, kept: None }));
     }
-    if !is_unfinished(&path, flaw.offset, &tail)? {
+    if !is_unfinished(&tail) {
         return Err(scan.damaged(flaw));
     }
     may_cut(scan.head())?;
@@ -81,9 +82,10 @@ pub(super) fn repair(
 
 /// Whether these bytes at the end of a segment are what a crash leaves of a write: without a
 /// line's end, or with a hole where a page did not reach the disk; and nothing sound after them.
-fn is_unfinished(path: &Path, offset: u64, tail: &[u8]) -> Result<bool, Error> {
+pub(super) fn is_unfinished(tail: &[u8]) -> bool {
     let hole = || tail.windows(HOLE_BYTES).any(|run| run.iter().all(|b| *b == 0));
-    Ok((!tail.contains(&b'\n') || hole()) && !sound_line_follows(path, offset)?)
+    let sound = |line: &[u8]| codec::open_line(line).is_ok();
+    (!tail.contains(&b'\n') || hole()) && !tail.split_inclusive(|b| *b == b'\n').any(sound)
 }
 
 /// How many bytes are unfinished at the end of a segment; `None` where the flaw is damage.
@@ -92,7 +94,7 @@ pub(in crate::store) fn unfinished_tail(scan: &Scan, flaw: &Flaw) -> Result<Opti
     let bytes = tail.len() as u64;
     let unfinished = match flaw.sound_bytes {
         Some(sound) => bytes <= sound + 1,
-        None => is_unfinished(scan.path(), flaw.offset, &tail)?,
+        None => is_unfinished(&tail),
     };
     Ok(unfinished.then_some(bytes))
 }

@@ -152,9 +152,9 @@ impl Scan {
             ScanError::Flaw(Flaw { line: self.line + 1, offset: self.offset, what, sound_bytes })
         };
         if bytes.last() != Some(&b'\n') {
-            return Err(flaw("the line has no end".to_owned(), self.sound_bytes(&bytes)));
+            return Err(flaw("the line has no end".to_owned(), sound_bytes(self.head, &bytes)));
         }
-        let head = self.check(&bytes).map_err(|what| flaw(what, None))?;
+        let head = follows(self.head, &bytes).map_err(|what| flaw(what, None))?;
         let length = u32::try_from(bytes.len()).expect("a line is shorter than LINE_BYTES_MAX");
         let position = Position { segment: self.segment, offset: self.offset, length };
         self.head = head;
@@ -176,48 +176,29 @@ impl Scan {
         let Flaw { line, offset, what, .. } = flaw;
         Error::Damaged { segment: self.path.clone(), line, offset, what }
     }
-
-    /// The length of the first JSON value in `bytes`, if it is the record that is due here.
-    fn sound_bytes(&self, bytes: &[u8]) -> Option<u64> {
-        let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
-        values.next()?.ok()?;
-        let length = values.byte_offset();
-        let mut line = bytes[..length].to_vec();
-        line.push(b'\n');
-        self.check(&line).ok().map(|_| length as u64)
-    }
-
-    /// Checks one line against the chain.
-    fn check(&self, line: &[u8]) -> Result<Head, String> {
-        let (hash, record) = codec::open_line(line)?;
-        let link = codec::link(record)?;
-        if link.sequence != self.head.count + 1 {
-            return Err(format!("record {} stands where {} should be", link.sequence, self.head.count + 1));
-        }
-        if link.previous != self.head.hash {
-            return Err(format!("record {} does not continue the record before it", link.sequence));
-        }
-        Ok(Head { count: link.sequence, hash: Some(hash) })
-    }
 }
 
-/// Whether any later line of the file, after the flawed one at `offset`, is a sound record.
-pub(super) fn sound_line_follows(path: &Path, offset: u64) -> Result<bool, Error> {
-    let doing = || format!("read {}", path.display());
-    let mut file = File::open(path).map_err(Error::io(doing()))?;
-    file.seek(SeekFrom::Start(offset)).map_err(Error::io(doing()))?;
-    let mut reader = BufReader::with_capacity(1 << 18, file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        (&mut reader).take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line).map_err(Error::io(doing()))?;
-        if line.is_empty() {
-            return Ok(false);
-        }
-        if codec::open_line(&line).is_ok() {
-            return Ok(true);
-        }
+/// The length of the first JSON value in `bytes`, if it is the record that is due after `before`.
+pub(super) fn sound_bytes(before: Head, bytes: &[u8]) -> Option<u64> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde::de::IgnoredAny>();
+    values.next()?.ok()?;
+    let length = values.byte_offset();
+    let mut line = bytes[..length].to_vec();
+    line.push(b'\n');
+    follows(before, &line).ok().map(|_| length as u64)
+}
+
+/// Checks one line against the chain's head before it; returns the head with it.
+pub(super) fn follows(before: Head, line: &[u8]) -> Result<Head, String> {
+    let (hash, record) = codec::open_line(line)?;
+    let link = codec::link(record)?;
+    if link.sequence != before.count + 1 {
+        return Err(format!("record {} stands where {} should be", link.sequence, before.count + 1));
     }
+    if link.previous != before.hash {
+        return Err(format!("record {} does not continue the record before it", link.sequence));
+    }
+    Ok(Head { count: link.sequence, hash: Some(hash) })
 }
 
 /// The head after the last record of a segment, read from its end. A segment may hold none.

@@ -11,15 +11,14 @@ use std::sync::mpsc::SyncSender;
 
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
-use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::check;
 use super::indexer::{Durable, Reply};
 use super::shared::Shared;
 use crate::store::error::{CommitError, Error};
-use crate::store::journal::{Draft, HeadFile, Prepared, Writer};
+use crate::store::journal::{HeadFile, Prepared, Writer};
 use crate::store::keys;
-use crate::store::projection::{DELIVERED, Delivered};
 
 /// How many records go to the disk together.
 const BATCH_RECORDS_MAX: usize = 512;
@@ -132,7 +131,7 @@ impl Appender {
         }
     }
 
-    /// The compare-and-set: this thread is the only one that gives out versions.
+    /// This thread is the only one that gives out versions.
     fn check_version(
         &self,
         prepared: &Prepared,
@@ -153,9 +152,7 @@ impl Appender {
                 value.map_or(Ok(0), |value| super::read::pointer(&value).map(|pointer| pointer.number))
             })?,
         };
-        if actual != expected {
-            return Err(CommitError::Conflict { actual });
-        }
+        check::check_version(actual, expected)?;
         versions.insert(task.clone(), expected + 1);
         Ok(())
     }
@@ -164,21 +161,7 @@ impl Appender {
     fn stage_delivered(&mut self, batch: &mut Vec<Staged>) {
         let Some(at) = self.delivered_at else { return };
         for messages in self.delivered.chunks(DELIVERED_MAX) {
-            let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
-            let draft = Draft {
-                at,
-                cause: None,
-                decision: Value::Null,
-                event,
-                kind: DELIVERED.to_owned(),
-                messages: Vec::new(),
-                rows: Vec::new(),
-                state: Value::Null,
-                task: None,
-                timers: Vec::new(),
-                version: 0,
-            };
-            let prepared = Prepared::new(draft).expect("texts have a canonical form");
+            let prepared = check::delivered(messages, at);
             batch.push(Staged { prepared, reply: None });
         }
     }

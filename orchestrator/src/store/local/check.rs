@@ -6,12 +6,14 @@
 use std::collections::HashSet;
 
 use checkrein_shared::bus::Message;
-use checkrein_shared::ids::TaskId;
+use checkrein_shared::ids::{MessageId, TaskId};
+use checkrein_shared::time::Timestamp;
 use serde_json::Value;
 
 use crate::store::error::CommitError;
 use crate::store::journal::{Draft, Prepared, VALUE_DEPTH_MAX, deeper_than};
 use crate::store::model::{Commit, MESSAGES_MAX, OutgoingMessage, RECORD_BYTES_MAX, TIMERS_MAX, TimerChange};
+use crate::store::projection::{DELIVERED, Delivered};
 use crate::store::rows::{ROWS_MAX, RowChange, is_key, is_table};
 
 /// The longest kind of an event, in bytes.
@@ -21,7 +23,7 @@ const KIND_BYTES_MAX: usize = 64;
 const OWN_KINDS: &str = "store.";
 
 /// Checks a commit, and does all of its encoding that does not depend on its place.
-pub(super) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> Result<Prepared, CommitError> {
+pub(in crate::store) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> Result<Prepared, CommitError> {
     let Commit { at, kind, cause, event, decision, state, messages, timers, rows } = commit;
     if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.starts_with(OWN_KINDS) {
         return Err(CommitError::Kind(kind));
@@ -40,6 +42,30 @@ pub(super) fn prepare(task: &TaskId, expected_version: u64, commit: Commit) -> R
         size if size > RECORD_BYTES_MAX => Err(CommitError::TooLarge { size, limit: RECORD_BYTES_MAX }),
         _ => Ok(prepared),
     }
+}
+
+/// The compare-and-set: an event is appended only to the state that it was decided about.
+pub(in crate::store) fn check_version(actual: u64, expected: u64) -> Result<(), CommitError> {
+    if actual == expected { Ok(()) } else { Err(CommitError::Conflict { actual }) }
+}
+
+/// The store's own record that says which messages were delivered.
+pub(in crate::store) fn delivered(messages: &[MessageId], at: Timestamp) -> Prepared {
+    let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
+    let draft = Draft {
+        at,
+        cause: None,
+        decision: Value::Null,
+        event,
+        kind: DELIVERED.to_owned(),
+        messages: Vec::new(),
+        rows: Vec::new(),
+        state: Value::Null,
+        task: None,
+        timers: Vec::new(),
+        version: 0,
+    };
+    Prepared::new(draft).expect("texts have a canonical form")
 }
 
 fn check_messages(task: &TaskId, messages: &[OutgoingMessage]) -> Result<(), CommitError> {

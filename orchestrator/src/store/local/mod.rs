@@ -5,10 +5,10 @@
 //! index and only then answers. Readers use the index and the journal directly.
 
 mod appender;
-mod check;
+pub(in crate::store) mod check;
 mod indexer;
 mod open;
-mod read;
+pub(in crate::store) mod read;
 mod shared;
 
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ impl Drop for LocalStore {
 #[async_trait]
 impl Store for LocalStore {
     async fn load(&self, task: &TaskId) -> Result<Option<Stored>, Error> {
-        read::load(&self.shared, task)
+        read::load(&*self.shared, task)
     }
 
     async fn tasks(&self, after: Option<&TaskId>, limit: usize) -> Result<Vec<StoredTask>, Error> {
@@ -144,7 +144,7 @@ impl Store for LocalStore {
     }
 
     async fn row(&self, task: &TaskId, table: &str, key: &str) -> Result<Option<Value>, Error> {
-        read::row(&self.shared, task, table, key)
+        read::row(&*self.shared, task, table, key)
     }
 
     async fn rows(
@@ -187,11 +187,11 @@ impl Store for LocalStore {
     }
 
     async fn next_timer_at(&self) -> Result<Option<Timestamp>, Error> {
-        read::next_timer_at(&self.shared)
+        read::next_timer_at(&*self.shared)
     }
 
     async fn seen(&self, id: &MessageId) -> Result<bool, Error> {
-        read::seen(&self.shared, id)
+        read::seen(&*self.shared, id)
     }
 
     async fn events(&self, task: &TaskId, after_version: u64, limit: usize) -> Result<Vec<Recorded>, Error> {

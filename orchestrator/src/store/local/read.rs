@@ -2,8 +2,8 @@
 //!
 //! Changes nothing. All answers are bounded by the caller's limit.
 
+use std::collections::HashSet;
 use std::path::Path;
-use std::sync::PoisonError;
 
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
@@ -13,38 +13,63 @@ use serde_json::Value;
 use super::shared::Shared;
 use crate::store::error::Error;
 use crate::store::index::IndexError;
-use crate::store::journal::{self, Scan};
+use crate::store::journal::{self, Position, Scan};
 use crate::store::keys::{self, Pointer};
+use crate::store::map::Visit;
 use crate::store::model::{
     DueTimer, OutgoingMessage, PendingMessage, Record, Recorded, Stored, StoredTask, TimerChange,
 };
 use crate::store::rows::{self, Row, RowChange};
 
-pub(super) fn load(shared: &Shared, task: &TaskId) -> Result<Option<Stored>, Error> {
-    let value = shared.with_index(|index| index.get(&keys::task(task)).map_err(Error::Index))?;
-    value.map(|value| stored(shared, &pointer(&value)?)).transpose()
+/// What answers are made from.
+pub(in crate::store) trait Source {
+    /// The value of a key of the index.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error>;
+
+    /// Visits entries of the index, from `from` up to and without `to`, for as long as `visit` returns true.
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), Error>;
+
+    /// The journal's record at a place.
+    fn record(&self, position: Position) -> Result<Recorded, Error>;
+
+    /// Messages whose delivery is noted but not yet in the index.
+    fn delivered(&self) -> HashSet<MessageId>;
 }
 
-pub(super) fn tasks(shared: &Shared, after: Option<&TaskId>, limit: usize) -> Result<Vec<StoredTask>, Error> {
+pub(in crate::store) fn load(source: &dyn Source, task: &TaskId) -> Result<Option<Stored>, Error> {
+    let value = source.get(&keys::task(task))?;
+    value.map(|value| stored(source, &pointer(&value)?)).transpose()
+}
+
+pub(in crate::store) fn tasks(
+    source: &dyn Source,
+    after: Option<&TaskId>,
+    limit: usize,
+) -> Result<Vec<StoredTask>, Error> {
     let (from, to) = keys::tasks_after(after);
     let mut found = Vec::new();
-    for (key, value) in collect(shared, &from, &to, limit)? {
+    for (key, value) in collect(source, &from, &to, limit)? {
         let task = keys::task_of(&key).ok_or_else(|| unreadable("the key of a task"))?;
-        found.push(StoredTask { task, stored: stored(shared, &pointer(&value)?)? });
+        found.push(StoredTask { task, stored: stored(source, &pointer(&value)?)? });
     }
     Ok(found)
 }
 
-pub(super) fn row(shared: &Shared, task: &TaskId, table: &str, key: &str) -> Result<Option<Value>, Error> {
+pub(in crate::store) fn row(
+    source: &dyn Source,
+    task: &TaskId,
+    table: &str,
+    key: &str,
+) -> Result<Option<Value>, Error> {
     if !rows::is_table(table) || !rows::is_key(key) {
         return Ok(None);
     }
-    let value = shared.with_index(|index| index.get(&keys::row(table, task, key)).map_err(Error::Index))?;
-    value.map(|value| row_value(shared, &pointer(&value)?)).transpose()
+    let value = source.get(&keys::row(table, task, key))?;
+    value.map(|value| row_value(source, &pointer(&value)?)).transpose()
 }
 
-pub(super) fn rows(
-    shared: &Shared,
+pub(in crate::store) fn rows(
+    source: &dyn Source,
     table: &str,
     task: Option<&TaskId>,
     after: Option<(&TaskId, &str)>,
@@ -58,18 +83,18 @@ pub(super) fn rows(
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    for (key, value) in collect(shared, &from, &to, limit)? {
+    for (key, value) in collect(source, &from, &to, limit)? {
         let (task, key) = keys::row_of(&key).ok_or_else(|| unreadable("the key of a row"))?;
-        found.push(Row { task, key, value: row_value(shared, &pointer(&value)?)? });
+        found.push(Row { task, key, value: row_value(source, &pointer(&value)?)? });
     }
     Ok(found)
 }
 
-fn row_value(shared: &Shared, pointer: &Pointer) -> Result<Value, Error> {
+fn row_value(source: &dyn Source, pointer: &Pointer) -> Result<Value, Error> {
     if let Some(text) = &pointer.inline {
         return inline(text);
     }
-    let mut record = shared.reader.read(pointer.position)?.record;
+    let mut record = source.record(pointer.position)?.record;
     let ordinal = usize::try_from(pointer.number).map_err(|_| unreadable("a row"))?;
     match (ordinal < record.rows.len()).then(|| record.rows.swap_remove(ordinal)) {
         Some(RowChange::Put { value, .. }) => Ok(value),
@@ -77,17 +102,17 @@ fn row_value(shared: &Shared, pointer: &Pointer) -> Result<Value, Error> {
     }
 }
 
-pub(super) fn pending_messages(shared: &Shared, limit: usize) -> Result<Vec<PendingMessage>, Error> {
+pub(in crate::store) fn pending_messages(source: &dyn Source, limit: usize) -> Result<Vec<PendingMessage>, Error> {
     let (from, to) = keys::outbox_range();
     // Those whose delivery is noted but not indexed yet must not crowd out the others.
-    let noted = shared.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let noted = source.delivered();
     let mut found = Vec::new();
-    for (key, value) in collect(shared, &from, &to, limit.saturating_add(noted.len()))? {
+    for (key, value) in collect(source, &from, &to, limit.saturating_add(noted.len()))? {
         let (sequence, ordinal) = keys::outbox_of(&key).ok_or_else(|| unreadable("the key of a message"))?;
         let pointer = pointer(&value)?;
         let (task, message) = match &pointer.inline {
             Some(text) => inline::<(TaskId, OutgoingMessage)>(text)?,
-            None => waiting(shared.reader.read(pointer.position)?.record, ordinal)?,
+            None => waiting(source.record(pointer.position)?.record, ordinal)?,
         };
         if noted.contains(&message.id) {
             continue;
@@ -106,15 +131,15 @@ fn waiting(mut record: Record, ordinal: u16) -> Result<(TaskId, OutgoingMessage)
     record.task.zip(message).ok_or_else(|| unreadable("a message"))
 }
 
-pub(super) fn due_timers(shared: &Shared, now: Timestamp, limit: usize) -> Result<Vec<DueTimer>, Error> {
+pub(in crate::store) fn due_timers(source: &dyn Source, now: Timestamp, limit: usize) -> Result<Vec<DueTimer>, Error> {
     let (from, to) = keys::timers_until(Some(now));
     let mut found = Vec::new();
-    for (key, value) in collect(shared, &from, &to, limit)? {
+    for (key, value) in collect(source, &from, &to, limit)? {
         let (at, task, id) = keys::timer_of(&key).ok_or_else(|| unreadable("the key of a timer"))?;
         let pointer = pointer(&value)?;
         let kind = match &pointer.inline {
             Some(text) => inline::<Value>(text)?,
-            None => timer_kind(shared.reader.read(pointer.position)?.record, pointer.number)?,
+            None => timer_kind(source.record(pointer.position)?.record, pointer.number)?,
         };
         found.push(DueTimer { task, id, at, kind });
     }
@@ -129,22 +154,27 @@ fn timer_kind(mut record: Record, ordinal: u64) -> Result<Value, Error> {
     }
 }
 
-pub(super) fn next_timer_at(shared: &Shared) -> Result<Option<Timestamp>, Error> {
+pub(in crate::store) fn next_timer_at(source: &dyn Source) -> Result<Option<Timestamp>, Error> {
     let (from, to) = keys::timers_until(None);
-    let first = collect(shared, &from, &to, 1)?.pop();
+    let first = collect(source, &from, &to, 1)?.pop();
     first
         .map(|(key, _)| keys::timer_of(&key).map(|(at, ..)| at).ok_or_else(|| unreadable("the key of a timer")))
         .transpose()
 }
 
-pub(super) fn seen(shared: &Shared, id: &MessageId) -> Result<bool, Error> {
-    shared.with_index(|index| index.get(&keys::seen(id)).map_err(Error::Index)).map(|value| value.is_some())
+pub(in crate::store) fn seen(source: &dyn Source, id: &MessageId) -> Result<bool, Error> {
+    source.get(&keys::seen(id)).map(|value| value.is_some())
 }
 
-pub(super) fn events(shared: &Shared, task: &TaskId, after: u64, limit: usize) -> Result<Vec<Recorded>, Error> {
+pub(in crate::store) fn events(
+    source: &dyn Source,
+    task: &TaskId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Recorded>, Error> {
     let (from, to) = (keys::event(task, after.saturating_add(1)), keys::event(task, u64::MAX));
-    let found = collect(shared, &from, &to, limit)?;
-    found.iter().map(|(_, value)| shared.reader.read(pointer(value)?.position)).collect()
+    let found = collect(source, &from, &to, limit)?;
+    found.iter().map(|(_, value)| source.record(pointer(value)?.position)).collect()
 }
 
 pub(super) fn records_after(
@@ -184,10 +214,10 @@ pub(super) fn records_after(
     Ok(found)
 }
 
-fn stored(shared: &Shared, pointer: &Pointer) -> Result<Stored, Error> {
+fn stored(source: &dyn Source, pointer: &Pointer) -> Result<Stored, Error> {
     let state = match &pointer.inline {
         Some(text) => inline(text)?,
-        None => shared.reader.read(pointer.position)?.record.state,
+        None => source.record(pointer.position)?.record.state,
     };
     Ok(Stored { version: pointer.number, state })
 }
@@ -195,7 +225,7 @@ fn stored(shared: &Shared, pointer: &Pointer) -> Result<Stored, Error> {
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The first `limit` entries of a range of the index.
-fn collect(shared: &Shared, from: &[u8], to: &[u8], limit: usize) -> Result<Entries, Error> {
+fn collect(source: &dyn Source, from: &[u8], to: &[u8], limit: usize) -> Result<Entries, Error> {
     let mut found = Entries::new();
     let mut visit = |key: &[u8], value: &[u8]| {
         if found.len() < limit {
@@ -203,12 +233,12 @@ fn collect(shared: &Shared, from: &[u8], to: &[u8], limit: usize) -> Result<Entr
         }
         Ok(found.len() < limit)
     };
-    shared.with_index(|index| index.visit(from, Some(to), &mut visit).map_err(Error::Index))?;
+    source.visit(from, to, &mut visit)?;
     Ok(found)
 }
 
 /// Reads a value that holds a pointer.
-pub(super) fn pointer(value: &[u8]) -> Result<Pointer, Error> {
+pub(in crate::store) fn pointer(value: &[u8]) -> Result<Pointer, Error> {
     Pointer::decode(value).ok_or_else(|| unreadable("a pointer into the journal"))
 }
 

@@ -11,9 +11,12 @@ use checkrein_shared::ids::MessageId;
 use tokio::sync::watch;
 
 use super::open;
+use super::read::Source;
 use crate::store::error::Error;
 use crate::store::index::Index;
-use crate::store::journal::{Head, Reader};
+use crate::store::journal::{Head, Position, Reader};
+use crate::store::map::Visit;
+use crate::store::model::Recorded;
 
 /// What both threads and all readers share.
 #[derive(Debug)]
@@ -29,6 +32,24 @@ pub(super) struct Shared {
     pub(super) delivered: Mutex<HashSet<MessageId>>,
     /// Why the index can't be used now. The indexer tries to mend it whenever there is work.
     pub(super) failure: Mutex<Option<String>>,
+}
+
+impl Source for Shared {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        self.with_index(|index| index.get(key).map_err(Error::Index))
+    }
+
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), Error> {
+        self.with_index(|index| index.visit(from, Some(to), visit).map_err(Error::Index))
+    }
+
+    fn record(&self, position: Position) -> Result<Recorded, Error> {
+        self.reader.read(position)
+    }
+
+    fn delivered(&self) -> HashSet<MessageId> {
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Shared {
