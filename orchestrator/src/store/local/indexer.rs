@@ -3,8 +3,9 @@
 //! It works on what is durable already, while the appender waits for the disk
 //! with the next batch.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -17,6 +18,9 @@ use crate::store::projection::{DELIVERED, Delivered, Projection};
 
 /// Every how many records the index is pushed to the disk: bounds what a restart replays.
 const CHECKPOINT_EVERY: u64 = 10_000;
+
+/// After so long without a record, the index is written.
+const IDLE: Duration = Duration::from_millis(200);
 
 /// How many batches are indexed at once.
 const BATCHES_MAX: usize = 8;
@@ -35,7 +39,19 @@ pub(super) struct Durable {
 pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: FolderLock) {
     let mut durable = *shared.head.borrow();
     let mut checkpointed = durable.count;
-    while let Ok(mut records) = batches.recv() {
+    loop {
+        let mut records = match batches.recv_timeout(IDLE) {
+            Ok(records) => records,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                // Nobody waits: what is only in memory is written, and the next start has nothing to replay.
+                note_failure(shared.with_index(|index| index.write().map_err(Error::Index)), "written");
+                match batches.recv() {
+                    Ok(records) => records,
+                    Err(RecvError) => break,
+                }
+            }
+        };
         for more in batches.try_iter().take(BATCHES_MAX - 1) {
             records.extend(more);
         }
@@ -101,8 +117,12 @@ fn forget_delivered(shared: &Shared, records: &[Durable]) {
 }
 
 fn checkpoint(shared: &Shared) {
-    let result = shared.with_index(|index| index.checkpoint().map_err(Error::Index));
+    note_failure(shared.with_index(|index| index.checkpoint().map_err(Error::Index)), "made durable");
+}
+
+/// Nobody waits for this: the journal has everything, and the next commit mends the index.
+fn note_failure(result: Result<(), Error>, what: &str) {
     if let Err(error) = result {
-        tracing::error!(%error, "can't make the store's index durable");
+        tracing::error!(%error, "the store's index can't be {what}");
     }
 }
