@@ -18,7 +18,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use checkrein_shared::api::routes::{
-    self, ActRequest, Created, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored, WAIT_MS_MAX,
+    self, ActRequest, CollectRequest, Created, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored, WAIT_MS_MAX,
 };
 use checkrein_shared::api::socket::SocketAddress;
 use checkrein_shared::api::{Api, Error, Submission};
@@ -75,6 +75,8 @@ pub fn router(api: Arc<dyn Api>, health: Health) -> Router {
         .route(routes::CHECKPOINTS, get(checkpoints))
         .route(routes::EVIDENCE, get(evidence))
         .route(routes::INBOX, get(inbox))
+        .route(routes::EPITAPH, get(epitaph))
+        .route(routes::COLLECT, post(collect))
         .route(routes::BLOB, get(blob))
         .layer(DefaultBodyLimit::max(routes::BODY_BYTES_MAX))
         .merge(blobs)
@@ -135,6 +137,20 @@ async fn checkpoints(State(api): Shared, PathParam(id): PathParam<String>) -> Re
 async fn evidence(State(api): Shared, PathParam(id): PathParam<String>) -> Response {
     match task_id(&id) {
         Ok(id) => answer(api.evidence(&id).await),
+        Err(error) => refuse(error),
+    }
+}
+
+async fn epitaph(State(api): Shared, PathParam(id): PathParam<String>) -> Response {
+    match task_id(&id) {
+        Ok(id) => answer(api.epitaph(&id).await),
+        Err(error) => refuse(error),
+    }
+}
+
+async fn collect(State(api): Shared, body: Bytes) -> Response {
+    match parse::<CollectRequest>("request", &body) {
+        Ok(request) => answer(api.collect(request.dry_run).await),
         Err(error) => refuse(error),
     }
 }

@@ -174,7 +174,7 @@ impl Inbound {
         ];
         named.extend(checkpoint.resume.run_state);
         for digest in named {
-            if self.engine.blobs().size(digest).await?.is_none() {
+            if self.engine.blobs().keep(digest).await?.is_none() {
                 return Ok(Some(digest));
             }
         }

@@ -9,9 +9,11 @@ pub mod lifecycle;
 pub mod store;
 
 mod engine;
+mod gc;
 mod inherit;
 mod inputs;
 mod listing;
+pub mod upkeep;
 
 mod background;
 mod clock;
@@ -28,6 +30,7 @@ mod orchestrator;
 
 pub use clock::{Clock, SystemClock};
 pub use engine::{Engine, Error as EngineError, Handled, Routes};
+pub use gc::{Collector, Error as CollectError};
 pub use orchestrator::{Config, Orchestrator, StartError, Taken};
 
 /// An error and its causes in one line.

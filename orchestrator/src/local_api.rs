@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use checkrein_shared::api::{
-    Acted, Action, Amendment, Api, Error, EventView, EvidenceView, InboxItem, Submission, TaskSummary, TaskView,
+    Acted, Action, Amendment, Api, CollectReport, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission,
+    TaskSummary, TaskView,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
@@ -13,6 +14,7 @@ use checkrein_shared::policy::ResolvedPolicy;
 use checkrein_shared::records::{CheckpointRef, EvidenceIndex, TaskSpec};
 
 use crate::engine::{self, Engine, Handled};
+use crate::gc::{self, Collector};
 use crate::lifecycle::{EventKind, NewTask, PolicyPin, SpecState, Task};
 use crate::{describe, listing, views};
 
@@ -28,11 +30,17 @@ const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// Answers people's tools.
 pub(crate) struct LocalApi {
     engine: Arc<Engine>,
+    collector: Option<Arc<Collector>>,
 }
 
 impl LocalApi {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+    pub(crate) fn new(engine: Arc<Engine>, collector: Option<Arc<Collector>>) -> Self {
+        Self { engine, collector }
+    }
+
+    fn collector(&self) -> Result<&Collector, Error> {
+        let none = || Error::Unavailable("the store of this instance can't be pruned".to_owned());
+        self.collector.as_deref().ok_or_else(none)
     }
 
     async fn new_task(&self, submission: Submission) -> Result<NewTask, Error> {
@@ -182,6 +190,18 @@ fn failed(error: engine::Error) -> Error {
     }
 }
 
+fn collect_failed(error: gc::Error) -> Error {
+    match &error {
+        gc::Error::Damage { .. } => Error::Integrity(error.to_string()),
+        gc::Error::Busy => Error::Conflict(error.to_string()),
+        gc::Error::Store(cause) if cause.is_integrity() => Error::Integrity(crate::chain_of(&error)),
+        gc::Error::Task(engine::Error::State { .. } | engine::Error::Inputs(_)) => {
+            Error::Integrity(crate::chain_of(&error))
+        }
+        _ => unavailable(&error),
+    }
+}
+
 fn ignored(reason: &crate::lifecycle::Reason) -> String {
     use crate::lifecycle::Reason;
     match reason {
@@ -202,6 +222,9 @@ impl Api for LocalApi {
     async fn tasks(&self) -> Result<Vec<TaskSummary>, Error> {
         let mut rows = Vec::new();
         listing::each_task(&self.engine, |task, _| rows.push(views::summary(&task))).await.map_err(failed)?;
+        if let Some(collector) = &self.collector {
+            rows.extend(collector.epitaphs().await.map_err(collect_failed)?.into_iter().map(views::pruned_summary));
+        }
         rows.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         Ok(rows)
     }
@@ -286,6 +309,15 @@ impl Api for LocalApi {
             return Err(Error::Invalid(format!("a blob may have at most {BLOB_BYTES_MAX} bytes")));
         }
         self.engine.blobs().put(&bytes).await.map_err(|e| unavailable(&e))
+    }
+
+    async fn epitaph(&self, id: &TaskId) -> Result<Epitaph, Error> {
+        let epitaph = self.collector()?.epitaph(id).await.map_err(collect_failed)?;
+        epitaph.ok_or_else(|| Error::NotFound(format!("no task `{id}` was pruned")))
+    }
+
+    async fn collect(&self, dry_run: bool) -> Result<CollectReport, Error> {
+        self.collector()?.collect(dry_run).await.map_err(collect_failed)
     }
 }
 

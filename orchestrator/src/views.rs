@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_shared::api::{DecisionView, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView};
+use checkrein_shared::api::{
+    DecisionView, Epitaph, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView,
+};
 use checkrein_shared::records::JobKind;
 
 use crate::describe::{task_state, waits_for_people};
@@ -18,6 +20,21 @@ pub(crate) fn summary(task: &Task) -> TaskSummary {
         created_at: task.created_at,
         updated_at: task.updated_at,
         origin: task.origin.clone(),
+        pruned_at: None,
+    }
+}
+
+/// The row of a task that was pruned.
+pub(crate) fn pruned_summary(epitaph: Epitaph) -> TaskSummary {
+    TaskSummary {
+        id: epitaph.id,
+        name: epitaph.name,
+        state: epitaph.outcome,
+        detail: format!("{}; pruned {}", epitaph.detail, epitaph.pruned_at),
+        created_at: epitaph.created_at,
+        updated_at: epitaph.ended_at,
+        origin: None,
+        pruned_at: Some(epitaph.pruned_at),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The shapes here are for the command line and the local API. They are made
 //! from the core's state at the edge, and the core does not know them.
 
+mod collect;
 pub mod routes;
 pub mod socket;
 
@@ -20,6 +21,8 @@ use crate::records::{
     TaskSpec,
 };
 use crate::time::Timestamp;
+
+pub use collect::{Amount, CollectReport, Epitaph};
 
 /// A new task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +109,9 @@ pub struct TaskSummary {
     pub updated_at: Timestamp,
     /// The task file that it came from.
     pub origin: Option<String>,
+    /// When all but this was pruned, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned_at: Option<Timestamp>,
 }
 
 /// A task, whole.
@@ -424,4 +430,10 @@ pub trait Api: Send + Sync {
 
     /// Stores a blob.
     async fn put_blob(&self, bytes: Vec<u8>) -> Result<Digest, Error>;
+
+    /// What is left of a task that was pruned.
+    async fn epitaph(&self, id: &TaskId) -> Result<Epitaph, Error>;
+
+    /// Prunes what the policies no longer keep, and removes blobs that nothing refers to; or only says what it would.
+    async fn collect(&self, dry_run: bool) -> Result<CollectReport, Error>;
 }

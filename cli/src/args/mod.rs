@@ -4,6 +4,7 @@
 
 mod evidence;
 mod help;
+mod keep;
 mod look;
 mod people;
 mod setup;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use evidence::{CheckpointCommand, EvidenceCommand};
+pub(crate) use keep::GcArgs;
 pub(crate) use look::{SchemaArgs, ShowArgs, TaskArg, WatchArgs};
 pub(crate) use people::{
     AmendArgs, ApproveArgs, CloseFindingArgs, HandbackArgs, RejectArgs, RequestChangesArgs, TakeoverArgs,
@@ -108,6 +110,8 @@ pub(crate) enum Command {
     Resume(TaskArg),
     /// Ends a task; what is applied stays applied.
     Cancel(TaskArg),
+    /// Removes what nothing needs any more.
+    Gc(GcArgs),
     /// Checks and shows policies.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -12,7 +12,7 @@ use crate::client::{Session, find_task, load_checkpoint};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{task_lines, tasks_lines, why_lines};
+use crate::output::{epitaph_lines, task_lines, tasks_lines, why_lines};
 
 /// Lists the tasks.
 pub(crate) async fn tasks(context: &Context) -> Result<Exit, Failure> {
@@ -31,7 +31,15 @@ pub(crate) async fn tasks(context: &Context) -> Result<Exit, Failure> {
 /// Shows one task.
 pub(crate) async fn show(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
     let session = Session::open(context).await?;
-    let id = find_task(session.api(), &args.task).await?.id;
+    let summary = find_task(session.api(), &args.task).await?;
+    let id = summary.id;
+    if summary.pruned_at.is_some() {
+        let epitaph = session.api().epitaph(&id).await?;
+        context.out.object(&epitaph)?;
+        epitaph_lines(&context.out, &epitaph, Timestamp::now()).iter().for_each(|line| context.out.line(line));
+        session.close().await?;
+        return Ok(Exit::Completed);
+    }
     let task = session.api().task(&id).await?;
     let chain = if args.why { chain(session.api(), &id).await? } else { Vec::new() };
     let out = &context.out;

@@ -4,6 +4,7 @@ mod amend;
 mod checkpoint;
 mod evidence;
 mod follow;
+mod gc;
 mod inbox;
 mod look;
 mod next;
@@ -52,6 +53,7 @@ pub(crate) async fn carry_out(context: Context, command: Command) -> Result<Exit
         Command::Takeover(args) => return takeover::takeover(&context, &args).await,
         Command::Handback(args) => return takeover::handback(&context, &args).await,
         Command::Amend(args) => return amend::amend(&context, &args).await,
+        Command::Gc(args) => return gc::gc(&context, &args).await,
         Command::Policy(command) => return policy::run(&context, &command),
         Command::Schema(args) => return reference::schema(&context, &args),
         Command::Completions(args) => return reference::completions(&context, &args),

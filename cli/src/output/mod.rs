@@ -25,9 +25,9 @@ use crate::failure::Failure;
 pub(crate) use checkpoint::checkpoint_lines;
 pub(crate) use diff::coloured_diff;
 pub(crate) use escape::{shown, shown_lines};
-pub(crate) use facts::{columns, shortened};
+pub(crate) use facts::{columns, shortened, size};
 pub(crate) use line::event_lines;
-pub(crate) use task::{inbox_lines, task_lines, tasks_lines};
+pub(crate) use task::{epitaph_lines, inbox_lines, task_lines, tasks_lines};
 pub(crate) use why::why_lines;
 
 /// When to use colour.

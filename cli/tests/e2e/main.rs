@@ -9,6 +9,7 @@ mod help;
 mod reference;
 
 mod demo;
+mod garbage;
 mod instances;
 mod run;
 mod walkthroughs;

@@ -159,7 +159,7 @@ impl Index {
 
     /// Makes all changes at once, and notes that the index now holds the journal up to `head`.
     /// Readers see them; for a crash or a power cut see [`Index::write`] and [`Index::checkpoint`].
-    pub(super) fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
+    pub(super) fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
         let written = self.written();
         let is_time = self.pending.write().unwrap_or_else(PoisonError::into_inner).add(changes, head);
         if is_time { self.write_pending(written) } else { Ok(()) }

@@ -20,8 +20,11 @@ pub(super) trait Map {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
 
+    /// Visits entries in order, from `from` up to and without `to`, for as long as `visit` returns true.
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError>;
+
     /// Makes all changes at once, and notes that it now stands for `head`.
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError>;
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError>;
 }
 
 impl Map for Index {
@@ -33,7 +36,11 @@ impl Map for Index {
         Self::get(self, key)
     }
 
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError> {
+        Self::visit(self, from, Some(to), visit)
+    }
+
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
         Self::apply(self, changes, head)
     }
 }

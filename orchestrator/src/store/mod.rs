@@ -11,6 +11,7 @@
 
 mod error;
 mod index;
+mod inspect;
 mod journal;
 mod keys;
 mod local;
@@ -18,6 +19,8 @@ mod lock;
 mod map;
 mod model;
 mod projection;
+mod prune;
+mod rebuild;
 mod rows;
 #[cfg(feature = "simulation")]
 pub mod simulated;
@@ -31,14 +34,17 @@ use tokio::sync::watch;
 
 pub use error::{CommitError, Error, Holder};
 pub use index::IndexError;
-pub use journal::{Head, TornTail};
+pub use inspect::{IndexCheck, check_index, extent, finish_copy, io_error, segment_files};
+pub use journal::{Front, Head, TornTail};
 pub use local::{LocalStore, Options};
 pub use model::{
     Commit, Committed, DueTimer, MESSAGES_MAX, OutgoingMessage, PendingMessage, RECORD_BYTES_MAX, Record, Recorded,
     Stored, StoredTask, TIMERS_MAX, TimerChange, TimerId,
 };
+pub use prune::{DroppedSegment, Forget, NOTE_BYTES_MAX, Prune, Tombstone};
+pub use rebuild::{Loss, LostEvents, RebuildError, Rebuilt, rebuild};
 pub use rows::{ROWS_MAX, Row, RowChange};
-pub use verify::{Report, verify};
+pub use verify::{Report, verify, verify_each};
 
 /// A durable store of tasks. Everything it returns has survived a power cut,
 /// except where a method says otherwise.

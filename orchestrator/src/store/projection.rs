@@ -4,6 +4,7 @@
 //! from nothing, so the three can't disagree. It writes nothing by itself.
 
 use checkrein_shared::ids::{MessageId, TaskId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::index::IndexError;
@@ -11,6 +12,7 @@ use super::journal::{Head, Position};
 use super::keys::{self, Pointer};
 use super::map::{Changes, Map};
 use super::model::{Record, Recorded, TimerChange};
+use super::prune::{CARRIED, FORGOTTEN, PRUNED};
 use super::rows::RowChange;
 
 /// The kind of the store's own record that says which messages were delivered.
@@ -26,6 +28,8 @@ pub(super) struct Delivered {
     pub(super) messages: Vec<MessageId>,
 }
 
+mod pruning;
+
 /// Collects what some consecutive records change.
 pub(super) struct Projection<'a> {
     index: &'a dyn Map,
@@ -38,9 +42,14 @@ impl<'a> Projection<'a> {
         Self { index, changes: Changes::new(), head: index.head() }
     }
 
+    /// For an empty index: begins where the chain begins.
+    pub(super) fn from_front(index: &'a dyn Map, front: Head) -> Self {
+        Self { head: front, ..Self::new(index) }
+    }
+
     /// Writes everything that was collected.
     pub(super) fn finish(self) -> Result<(), IndexError> {
-        self.index.apply(&self.changes, self.head)
+        self.index.apply(self.changes, self.head)
     }
 
     /// How many keys have changed.
@@ -50,6 +59,11 @@ impl<'a> Projection<'a> {
 
     /// Adds the next record.
     pub(super) fn add(&mut self, recorded: &Recorded, position: Position) -> Result<(), IndexError> {
+        self.add_with(recorded, position, &json(&recorded.record.state)?)
+    }
+
+    /// Adds the next record, whose state was written as `state`.
+    pub(super) fn add_with(&mut self, recorded: &Recorded, position: Position, state: &[u8]) -> Result<(), IndexError> {
         let record = &recorded.record;
         if record.sequence != self.head.count + 1 || record.previous != self.head.hash {
             let (sequence, count) = (record.sequence, self.head.count);
@@ -58,17 +72,16 @@ impl<'a> Projection<'a> {
             )));
         }
         if keys::has_place(record.sequence) {
-            self.put(keys::place(record.sequence), Pointer::new(position, 0, Vec::new()).encode());
+            self.put(keys::place(record.sequence), Pointer::encode_with(position, 0, &[]));
         }
         if let Some(task) = &record.task {
             self.add_event(task, record.version, position)?;
-            let state = json(&record.state)?;
-            self.put(keys::task(task), Pointer::new(position, record.version, state).encode());
+            self.put(keys::task(task), Pointer::encode_with(position, record.version, state));
             self.add_messages(record, position)?;
             self.add_timers(record, position)?;
             self.add_rows(task, record, position)?;
-        } else if record.kind == DELIVERED {
-            self.remove_delivered(record)?;
+        } else {
+            self.add_own(record, position)?;
         }
         self.add_cause(record)?;
         self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
@@ -79,12 +92,27 @@ impl<'a> Projection<'a> {
         let key = keys::event(task, version);
         let (_, place) = keys::event_place(version);
         let mut places = if place == 0 { Vec::new() } else { self.get(&key)?.unwrap_or_default() };
+        if places.is_empty() {
+            // The events before it were pruned, and its task is about to be forgotten.
+            places.resize(place * Position::BYTES, 0);
+        }
         if places.len() != place * Position::BYTES {
             return Err(IndexError::Damaged(format!("it does not hold the event before {version} of task {task}")));
         }
         places.extend_from_slice(&position.encode());
         self.put(key, places);
         Ok(())
+    }
+
+    /// A record of the store's own.
+    fn add_own(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
+        match record.kind.as_str() {
+            DELIVERED => self.remove_delivered(record),
+            FORGOTTEN => self.forget(record, position),
+            CARRIED => self.add_tombstones(record, position),
+            PRUNED => self.move_front(record),
+            _ => Ok(()),
+        }
     }
 
     fn add_messages(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
@@ -95,15 +123,14 @@ impl<'a> Projection<'a> {
             }
             let key = keys::outbox(record.sequence, ordinal);
             let inline = json(&(&record.task, message))?;
-            self.put(key.clone(), Pointer::new(position, u64::from(ordinal), inline).encode());
+            self.put(key.clone(), Pointer::encode_with(position, u64::from(ordinal), &inline));
             self.put(by_id, key);
         }
         Ok(())
     }
 
     fn remove_delivered(&mut self, record: &Record) -> Result<(), IndexError> {
-        let delivered: Delivered = serde_json::from_value(record.event.clone())
-            .map_err(|error| IndexError::Damaged(format!("record {} can't be read: {error}", record.sequence)))?;
+        let delivered: Delivered = event_of(record)?;
         for id in &delivered.messages {
             let by_id = keys::outbox_by_id(id);
             if let Some(key) = self.get(&by_id)? {
@@ -124,7 +151,7 @@ impl<'a> Projection<'a> {
             match change {
                 TimerChange::Set { id, at, kind } => {
                     let key = keys::timer(*at, task, id);
-                    self.put(key.clone(), Pointer::new(position, ordinal, json(kind)?).encode());
+                    self.put(key.clone(), Pointer::encode_with(position, ordinal, &json(kind)?));
                     self.put(by_id, key);
                 }
                 TimerChange::Clear { .. } => self.remove(by_id),
@@ -139,7 +166,7 @@ impl<'a> Projection<'a> {
             let key = keys::row(table, task, name);
             match change {
                 RowChange::Put { value, .. } => {
-                    self.put(key, Pointer::new(position, ordinal, json(value)?).encode());
+                    self.put(key, Pointer::encode_with(position, ordinal, &json(value)?));
                 }
                 RowChange::Remove { .. } => self.remove(key),
             }
@@ -156,12 +183,16 @@ impl<'a> Projection<'a> {
         let Some(leaving) = record.sequence.checked_sub(SEEN_RECORDS) else { return Ok(()) };
         let by_sequence = keys::seen_by_sequence(leaving);
         let Some(id) = self.get(&by_sequence)? else { return Ok(()) };
-        self.remove(by_sequence);
         let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
         let id: MessageId = id.ok_or_else(|| IndexError::Damaged("a message id can't be read".to_owned()))?;
+        self.forget_seen(by_sequence, leaving, &id)
+    }
+
+    fn forget_seen(&mut self, by_sequence: Vec<u8>, sequence: u64, id: &MessageId) -> Result<(), IndexError> {
+        self.remove(by_sequence);
         // The same message may have come again since: then it stays for the newer record.
-        let seen = keys::seen(&id);
-        if self.get(&seen)?.as_deref() == Some(leaving.to_be_bytes().as_slice()) {
+        let seen = keys::seen(id);
+        if self.get(&seen)?.as_deref() == Some(sequence.to_be_bytes().as_slice()) {
             self.remove(seen);
         }
         Ok(())
@@ -183,6 +214,14 @@ impl<'a> Projection<'a> {
     }
 }
 
+/// The event of a record of the store's own.
+fn event_of<T: DeserializeOwned>(record: &Record) -> Result<T, IndexError> {
+    serde_json::from_value(record.event.clone())
+        .map_err(|error| IndexError::Damaged(format!("record {} can't be read: {error}", record.sequence)))
+}
+
 fn json(value: &impl Serialize) -> Result<Vec<u8>, IndexError> {
-    serde_json::to_vec(value).map_err(|error| IndexError::Damaged(error.to_string()))
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, value).map_err(|error| IndexError::Damaged(error.to_string()))?;
+    Ok(text)
 }

@@ -42,6 +42,11 @@ pub const BLOBS: &str = "/v1/blobs";
 /// `GET`: the bytes of a blob.
 pub const BLOB: &str = "/v1/blobs/{digest}";
 
+/// `GET`: what is left of a task that was pruned.
+pub const EPITAPH: &str = "/v1/tasks/{id}/epitaph";
+/// `POST`: prunes and collects garbage.
+pub const COLLECT: &str = "/v1/collect";
+
 /// Puts a task or a digest into a path.
 ///
 /// Ids and digests hold only characters that a path may hold.
@@ -87,6 +92,14 @@ pub struct ActRequest {
     pub action: Action,
     /// Who does it.
     pub by: String,
+}
+
+/// The body for [`COLLECT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectRequest {
+    /// Whether it is only said what would go.
+    pub dry_run: bool,
 }
 
 /// The query of [`EVENTS`].

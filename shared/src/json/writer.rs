@@ -52,10 +52,7 @@ fn append_object(map: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), Err
     Ok(())
 }
 
-fn append_members<'a>(
-    members: impl Iterator<Item = (&'a String, &'a Value)>,
-    text: &mut Vec<u8>,
-) -> Result<(), Error> {
+fn append_members<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, text: &mut Vec<u8>) -> Result<(), Error> {
     for (index, (key, value)) in members.enumerate() {
         if index > 0 {
             text.push(b',');

@@ -34,12 +34,13 @@ impl Pending {
     }
 
     /// Adds newer changes; says whether it is time to write.
-    pub(super) fn add(&mut self, changes: &Changes, head: Head) -> bool {
+    pub(super) fn add(&mut self, changes: Changes, head: Head) -> bool {
         let size = |value: Option<&Vec<u8>>| value.map_or(0, Vec::len);
         for (key, value) in changes {
-            self.bytes += key.len() + size(value.as_ref());
-            if let Some(older) = self.changes.insert(key.clone(), value.clone()) {
-                self.bytes -= key.len() + size(older.as_ref());
+            let key_size = key.len();
+            self.bytes += key_size + size(value.as_ref());
+            if let Some(older) = self.changes.insert(key, value) {
+                self.bytes -= key_size + size(older.as_ref());
             }
         }
         self.head = head;

@@ -33,8 +33,8 @@ fn what_was_applied_is_there_after_reopening_with_the_head_that_it_stands_for() 
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), CACHE).unwrap();
     assert_eq!(index.head(), head(0));
-    index.apply(&changes(&[("a", Some("1")), ("b", Some("2")), ("c", Some("3"))]), head(1)).unwrap();
-    index.apply(&changes(&[("a", Some("4")), ("b", None), ("d", None)]), head(2)).unwrap();
+    index.apply(changes(&[("a", Some("1")), ("b", Some("2")), ("c", Some("3"))]), head(1)).unwrap();
+    index.apply(changes(&[("a", Some("4")), ("b", None), ("d", None)]), head(2)).unwrap();
     drop(index);
     let index = Index::open(folder.path(), CACHE).unwrap();
     assert_eq!(index.head(), head(2));
@@ -48,7 +48,7 @@ fn an_entry_that_came_back_otherwise_than_it_was_applied_is_noticed_at_open() {
     for (key, value) in [("a", Some("x")), ("a", None), ("new", Some("x"))] {
         let folder = tempfile::tempdir().unwrap();
         let index = Index::open(folder.path(), CACHE).unwrap();
-        index.apply(&changes(&[("a", Some("1")), ("b", Some("2"))]), head(1)).unwrap();
+        index.apply(changes(&[("a", Some("1")), ("b", Some("2"))]), head(1)).unwrap();
         index.write().unwrap();
         // As if a page had been lost or had kept an older content.
         match value {
@@ -65,7 +65,7 @@ fn an_entry_that_came_back_otherwise_than_it_was_applied_is_noticed_at_open() {
 fn an_index_without_a_mark_but_with_entries_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), CACHE).unwrap();
-    index.apply(&changes(&[("a", Some("1"))]), head(1)).unwrap();
+    index.apply(changes(&[("a", Some("1"))]), head(1)).unwrap();
     index.write().unwrap();
     index.db().remove(MARK).unwrap();
     drop(index);
@@ -84,7 +84,7 @@ fn no_file_of_the_index_can_make_opening_panic() {
     let index = Index::open(folder.path(), CACHE).unwrap();
     for count in 1..=50u64 {
         let key = format!("k{count}");
-        index.apply(&changes(&[(&key, Some(&"v".repeat(300)))]), head(count)).unwrap();
+        index.apply(changes(&[(&key, Some(&"v".repeat(300)))]), head(count)).unwrap();
         index.write().unwrap();
     }
     index.checkpoint().unwrap();
@@ -144,11 +144,11 @@ proptest! {
             match step {
                 Step::Put(key, value) => {
                     model.insert(vec![b'a', key], vec![value]);
-                    index.apply(&[(vec![b'a', key], Some(vec![value]))].into(), head(count)).unwrap();
+                    index.apply([(vec![b'a', key], Some(vec![value]))].into(), head(count)).unwrap();
                 }
                 Step::Remove(key) => {
                     model.remove([b'a', key].as_slice());
-                    index.apply(&[(vec![b'a', key], None)].into(), head(count)).unwrap();
+                    index.apply([(vec![b'a', key], None)].into(), head(count)).unwrap();
                 }
                 Step::Write => index.write().unwrap(),
                 Step::Reopen => {

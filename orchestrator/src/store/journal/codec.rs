@@ -5,6 +5,8 @@
 //! prepared in two pieces, with the chain's own fields left out between them, so
 //! that only joining and hashing is left to the one thread that appends.
 
+use std::ops::Range;
+
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::json;
@@ -147,6 +149,8 @@ pub(in crate::store) struct Prepared {
     front: Vec<u8>,
     middle: Vec<u8>,
     back: Vec<u8>,
+    /// Where the state's text lies in `back`.
+    state: Range<usize>,
 }
 
 impl Prepared {
@@ -164,12 +168,13 @@ impl Prepared {
         middle.small("rows", rows)?;
         let mut back = Members::new(b"");
         back.large("state", state)?;
+        let state_range = "\"state\":".len()..back.text.len();
         back.small("task", task)?;
         back.small("timers", timers)?;
         back.small("version", version)?;
         let (front, middle, mut back) = (front.text, middle.text, back.text);
         back.push(b'}');
-        Ok(Self { front, middle, back, draft })
+        Ok(Self { front, middle, back, state: state_range, draft })
     }
 
     pub(in crate::store) fn draft(&self) -> &Draft {
@@ -205,7 +210,21 @@ impl Prepared {
         Head { count: sequence, hash: Some(hash) }
     }
 
-    /// The record at its place.
+    /// The canonical text of the state.
+    pub(in crate::store) fn state_text(&self) -> &[u8] {
+        &self.back[self.state.clone()]
+    }
+
+    /// Drops the values whose text is all that is needed from here on. Taking large values apart is slow, so
+    /// whoever brought them does it, and not one of the threads that everybody waits for.
+    pub(in crate::store) fn slim(mut self) -> Self {
+        if self.draft.task.is_some() {
+            (self.draft.event, self.draft.decision, self.draft.state) = (Value::Null, Value::Null, Value::Null);
+        }
+        self
+    }
+
+    /// The record at its place; see [`Prepared::slim`] for what it may lack.
     pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> Recorded {
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = self.draft;
         let sequence = head.count;

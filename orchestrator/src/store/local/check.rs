@@ -52,20 +52,24 @@ pub(in crate::store) fn check_version(actual: u64, expected: u64) -> Result<(), 
 /// The store's own record that says which messages were delivered.
 pub(in crate::store) fn delivered(messages: &[MessageId], at: Timestamp) -> Prepared {
     let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
-    let draft = Draft {
+    own(DELIVERED, at, event).expect("texts have a canonical form")
+}
+
+/// A record of the store's own.
+pub(super) fn own(kind: &str, at: Timestamp, event: Value) -> Result<Prepared, checkrein_shared::json::Error> {
+    Prepared::new(Draft {
         at,
         cause: None,
         decision: Value::Null,
         event,
-        kind: DELIVERED.to_owned(),
+        kind: kind.to_owned(),
         messages: Vec::new(),
         rows: Vec::new(),
         state: Value::Null,
         task: None,
         timers: Vec::new(),
         version: 0,
-    };
-    Prepared::new(draft).expect("texts have a canonical form")
+    })
 }
 
 fn check_messages(task: &TaskId, messages: &[OutgoingMessage]) -> Result<(), CommitError> {

@@ -17,7 +17,7 @@ use crate::store::model::{Committed, Recorded};
 use crate::store::projection::{DELIVERED, Delivered, Projection};
 
 /// Every how many records the index is pushed to the disk: bounds what a restart replays.
-const CHECKPOINT_EVERY: u64 = 10_000;
+const CHECKPOINT_EVERY: u64 = 20_000;
 
 /// After so long without a record, the index is written.
 const IDLE: Duration = Duration::from_millis(200);
@@ -28,9 +28,11 @@ const BATCHES_MAX: usize = 8;
 /// Where the answer to a commit goes.
 pub(super) type Reply = oneshot::Sender<Result<Committed, CommitError>>;
 
-/// A record that is on the disk.
+/// A record that is on the disk. That of a task holds neither event, decision nor state any more; their text is there.
 pub(super) struct Durable {
     pub(super) recorded: Recorded,
+    /// The text of the state.
+    pub(super) state: Vec<u8>,
     pub(super) position: Position,
     pub(super) reply: Option<Reply>,
 }
@@ -75,8 +77,8 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
 fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), String> {
     let applied = shared.with_index(|index| {
         let mut projection = Projection::new(index);
-        for Durable { recorded, position, .. } in records {
-            projection.add(recorded, *position).map_err(Error::Index)?;
+        for Durable { recorded, state, position, .. } in records {
+            projection.add_with(recorded, *position, state).map_err(Error::Index)?;
         }
         projection.finish().map_err(Error::Index)
     });

@@ -8,8 +8,11 @@ mod appender;
 pub(in crate::store) mod check;
 mod indexer;
 mod open;
+mod prune;
 pub(in crate::store) mod read;
 mod shared;
+
+pub(super) use open::rebuild_index;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,6 +66,8 @@ pub struct LocalStore {
     shared: Arc<Shared>,
     commands: Mutex<Option<mpsc::Sender<Command>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held while segments are dropped.
+    pruning: tokio::sync::Mutex<()>,
     torn: Option<TornTail>,
     rebuilt: Option<String>,
 }
@@ -164,7 +169,7 @@ impl Store for LocalStore {
     }
 
     async fn commit(&self, task: &TaskId, expected_version: u64, commit: Commit) -> Result<Committed, CommitError> {
-        let prepared = check::prepare(task, expected_version, commit)?;
+        let prepared = check::prepare(task, expected_version, commit)?.slim();
         let (reply, answer) = oneshot::channel();
         self.send(Command::Commit { prepared: Box::new(prepared), expected_version, reply }).await?;
         answer.await.unwrap_or(Err(CommitError::Store(Error::Closed)))

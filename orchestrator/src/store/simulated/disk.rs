@@ -81,12 +81,16 @@ impl Map for MemoryMap {
         Ok(self.value(key))
     }
 
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError> {
+        self.range(from, to, visit)
+    }
+
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
         let mut inner = self.inner();
         for (key, value) in changes {
             match value {
-                Some(value) => drop(inner.by_key.insert(key.clone(), value.clone())),
-                None => drop(inner.by_key.remove(key)),
+                Some(value) => drop(inner.by_key.insert(key, value)),
+                None => drop(inner.by_key.remove(&key)),
             }
         }
         inner.head = head;

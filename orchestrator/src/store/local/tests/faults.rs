@@ -49,7 +49,7 @@ async fn a_broken_index_is_mended_while_the_store_runs() {
     // An entry that no record made: the pointer can't be read.
     let broken = store.shared.with_index(|index| {
         let changes = [(crate::store::keys::task(&first), Some(b"?".to_vec()))].into_iter().collect();
-        index.apply(&changes, Head { count: 7, hash: None }).map_err(Error::Index)
+        index.apply(changes, Head { count: 7, hash: None }).map_err(Error::Index)
     });
     broken.unwrap();
     assert!(matches!(store.load(&first).await, Err(Error::Index(_))));
