@@ -12,4 +12,5 @@ mod demo;
 mod garbage;
 mod instances;
 mod run;
+mod store;
 mod walkthroughs;

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use checkrein_shared::ids::{MessageId, TaskId};
@@ -220,8 +220,12 @@ impl Appender {
         let prepared: Vec<&Prepared> = batch.iter().map(|staged| &staged.prepared).collect();
         let appended = match self.writer.append(&prepared) {
             Ok(appended) => appended,
-            Err(error) => return refuse(batch, error),
+            Err(error) => {
+                self.note_refused(Some(error.to_string()));
+                return refuse(batch, error);
+            }
         };
+        self.note_refused(None);
         let sequence = self.writer.head().count;
         // Every batch holds all notes that there were.
         self.delivered.clear();
@@ -243,6 +247,10 @@ impl Appender {
         if self.writer.take_born() || sequence >= self.head_written + HEAD_EVERY {
             self.write_head();
         }
+    }
+
+    fn note_refused(&self, why: Option<String>) {
+        *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Notes the head outside the chain. A failure is no loss: the next one is written later.

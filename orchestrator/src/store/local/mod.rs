@@ -98,6 +98,11 @@ impl LocalStore {
         self.rebuilt.as_deref()
     }
 
+    /// Why nothing can be stored now, as far as the newest attempt tells: a full disk, or one that fails.
+    pub fn refused(&self) -> Option<String> {
+        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn sender(&self) -> Result<mpsc::Sender<Command>, Error> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Error::Closed)
     }

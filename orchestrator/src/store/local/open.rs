@@ -225,6 +225,7 @@ fn start(
         reader: Reader::new(journal_folder.clone()),
         head: watch::Sender::new(opened.writer.head()),
         delivered: Mutex::new(HashSet::new()),
+        refused: Mutex::new(None),
         failure: Mutex::new(None),
     });
     let (commands, receiver) = mpsc::channel(QUEUE_LENGTH);

@@ -26,12 +26,14 @@ async fn a_full_disk_refuses_commits_and_everything_goes_on_when_there_is_space_
         assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
     }
     store.mark_delivered(vec!["m-1".parse().unwrap()], at(2_000)).await.unwrap();
+    assert!(store.refused().is_some());
     assert_eq!(store.load(&first).await.unwrap().unwrap().version, 1, "reading works all the time");
     assert_eq!(store.head().count, 1);
 
     faults.write_stops_after.store(0, Ordering::SeqCst);
     assert_eq!(store.commit(&first, 1, commit(3)).await.unwrap().version, 2);
     assert_eq!(store.load(&first).await.unwrap().unwrap().state, json!({ "seen": 3 }));
+    assert_eq!(store.refused(), None);
     store.close().await.unwrap();
     let report = verify(folder.path()).unwrap();
     assert_eq!(report.unfinished_bytes, 0);
