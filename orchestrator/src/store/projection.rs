@@ -225,3 +225,6 @@ fn json(value: &impl Serialize) -> Result<Vec<u8>, IndexError> {
     serde_json::to_writer(&mut text, value).map_err(|error| IndexError::Damaged(error.to_string()))?;
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -113,6 +113,28 @@ fn no_file_of_the_index_can_make_opening_panic() {
     }
 }
 
+#[test]
+fn what_comes_and_goes_again_and_again_takes_no_more_and_more_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    let mut sizes = Vec::new();
+    for round in 0..200u64 {
+        // 100 entries come and the 100 before them go: 20,000 in all.
+        let name = |number: u64| format!("{number:08}").into_bytes();
+        let put = (round * 100..round * 100 + 100).map(|number| (name(number), Some(vec![7; 300])));
+        let removed = (round.saturating_sub(1) * 100..round * 100).map(|number| (name(number), None));
+        index.apply(put.chain(removed).collect(), head(round + 1)).unwrap();
+        index.write().unwrap();
+        if round % 50 == 49 {
+            index.checkpoint().unwrap();
+            sizes.push(index.disk_bytes().unwrap());
+        }
+    }
+    assert!(sizes[3] <= sizes[1] * 2 && sizes[3] < 32 << 20, "{sizes:?}");
+    drop(index);
+    assert_eq!(Index::open(folder.path(), CACHE).unwrap().head(), head(200));
+}
+
 /// What happens to an index; the numbers are keys.
 #[derive(Debug, Clone)]
 enum Step {
