@@ -12,10 +12,12 @@ mod engine;
 mod gc;
 mod inherit;
 mod inputs;
+mod ledger;
 mod listing;
 pub mod upkeep;
 
 mod background;
+mod claims;
 mod clock;
 mod coordinator;
 mod dead;

@@ -9,8 +9,11 @@ mod help;
 mod reference;
 
 mod demo;
+mod effects;
 mod garbage;
 mod instances;
+mod kills;
+mod outside;
 mod run;
 mod store;
 mod walkthroughs;
