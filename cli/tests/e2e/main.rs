@@ -15,4 +15,5 @@ mod instances;
 mod kills;
 mod outside;
 mod run;
+mod store;
 mod walkthroughs;

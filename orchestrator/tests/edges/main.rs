@@ -8,4 +8,5 @@ mod desk;
 mod forged;
 mod garbage;
 mod leasing;
+mod lost;
 mod restart;
