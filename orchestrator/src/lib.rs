@@ -12,9 +12,11 @@ mod engine;
 mod gc;
 mod inherit;
 mod inputs;
+mod ledger;
 mod listing;
 
 mod background;
+mod claims;
 mod clock;
 mod coordinator;
 mod dead;

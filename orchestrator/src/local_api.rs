@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use checkrein_shared::api::{
-    Acted, Action, Amendment, Api, CollectReport, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission,
-    TaskSummary, TaskView,
+    Acted, Action, Amendment, Api, CollectReport, EFFECTS_PAGE, EffectCursor, Epitaph, Error, EventView, EvidenceView,
+    InboxItem, Submission, TaskSummary, TaskView,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::policy::ResolvedPolicy;
-use checkrein_shared::records::{CheckpointRef, EvidenceIndex, TaskSpec};
+use checkrein_shared::records::{CheckpointRef, EffectEntry, EvidenceIndex, TaskSpec};
 
 use crate::engine::{self, Engine, Handled};
 use crate::gc::{self, Collector};
 use crate::lifecycle::{EventKind, NewTask, PolicyPin, SpecState, Task};
-use crate::{describe, listing, views};
+use crate::{describe, ledger, listing, views};
 
 /// The longest that a request for events waits.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -139,6 +139,12 @@ impl LocalApi {
                 let (task, _) = self.engine.task(id).await.map_err(failed)?;
                 self.amendment(&task, amendment, by).await?
             }
+            Action::SettleEffect { key, done, reason } => {
+                if reason.trim().is_empty() || reason.len() > 2_000 {
+                    return Err(Error::Invalid("say how you know, in at most 2000 bytes".into()));
+                }
+                EventKind::EffectJudged { by: by_name, key, done, reason }
+            }
             Action::CloseFinding { finding, reason } => {
                 let finding =
                     finding.parse().map_err(|e: checkrein_shared::ids::InvalidId| Error::Invalid(e.to_string()))?;
@@ -209,6 +215,10 @@ fn ignored(reason: &crate::lifecycle::Reason) -> String {
         Reason::StaleEpoch | Reason::Superseded => "that is about something that is no longer open".to_owned(),
         Reason::NotInThisState => "nothing to do in the state that the task is in".to_owned(),
         Reason::NotInChain(why) => why.clone(),
+        Reason::NoEffect => "it does nothing outside the scratch".to_owned(),
+        Reason::EffectDone => "it is known to have happened".to_owned(),
+        Reason::EffectUnknown => "nobody knows whether it happened".to_owned(),
+        Reason::TooEarly => "it may still be under way".to_owned(),
     }
 }
 
@@ -293,6 +303,14 @@ impl Api for LocalApi {
         views.extend(self.reviewers_evidence(&task).await?);
         views.sort_by(|a, b| (a.evidence.created_at, &a.reference).cmp(&(b.evidence.created_at, &b.reference)));
         Ok(views)
+    }
+
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error> {
+        if let Some(id) = task {
+            self.engine.task(id).await.map_err(failed)?;
+        }
+        let after = after.map(|cursor| (&cursor.task, &cursor.key));
+        ledger::page(self.engine.store(), task, after, EFFECTS_PAGE).await.map_err(failed)
     }
 
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error> {

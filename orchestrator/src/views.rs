@@ -8,7 +8,7 @@ use checkrein_shared::api::{
 use checkrein_shared::records::JobKind;
 
 use crate::describe::{task_state, waits_for_people};
-use crate::lifecycle::{Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
+use crate::lifecycle::{About, Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
 
 /// The row of a list.
 pub(crate) fn summary(task: &Task) -> TaskSummary {
@@ -179,6 +179,10 @@ pub(crate) fn inbox_items(task: &Task) -> Vec<InboxItem> {
         approvers_needed: item.approvers,
         approved_by: item.approved_by.iter().cloned().collect(),
         stale: item.stale.clone(),
+        effect: match &item.about {
+            About::Effect { key, .. } => Some(*key),
+            _ => None,
+        },
     };
     task.items().into_iter().map(view).collect()
 }

@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::digest::Digest;
 use crate::ids::{CheckpointId, EscalationId, TaskId};
 use crate::records::{
-    ChangesetRef, CheckpointRef, Constraint, Evidence, EvidenceRef, Finding, Judgement, Mismatch, Plan, SpecText,
-    TaskSpec,
+    ChangesetRef, CheckpointRef, Constraint, EffectEntry, Evidence, EvidenceRef, Finding, Judgement, Mismatch, Plan,
+    SpecText, TaskSpec,
 };
 use crate::time::Timestamp;
 
@@ -246,6 +246,9 @@ pub struct InboxItem {
     pub approved_by: Vec<String>,
     /// What changed since it was opened, where something did.
     pub stale: Vec<Mismatch>,
+    /// The effect that nobody knows the outcome of, where the question is about one.
+    #[serde(default)]
+    pub effect: Option<Digest>,
 }
 
 /// One event of a task.
@@ -337,6 +340,15 @@ pub enum Action {
         /// What changes.
         amendment: Amendment,
     },
+    /// Says whether an effect happened whose outcome nobody knows.
+    SettleEffect {
+        /// The effect's idempotency key.
+        key: Digest,
+        /// Whether it happened.
+        done: bool,
+        /// How that is known.
+        reason: String,
+    },
     /// Closes a finding with a reason.
     CloseFinding {
         /// The finding.
@@ -359,6 +371,19 @@ pub struct Amendment {
     /// All constraints anew.
     pub constraints: Option<Vec<Constraint>>,
 }
+
+/// Where a page of the effects ledger ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EffectCursor {
+    /// The last entry's task.
+    pub task: TaskId,
+    /// The last entry's key.
+    pub key: Digest,
+}
+
+/// How many entries a page of the effects ledger has; a shorter one is the last.
+pub const EFFECTS_PAGE: usize = 64;
 
 /// What an action led to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -424,6 +449,9 @@ pub trait Api: Send + Sync {
 
     /// The artifacts of a task.
     async fn evidence(&self, id: &TaskId) -> Result<Vec<EvidenceView>, Error>;
+
+    /// A page of the effects ledger, by task and key: what comes after `after`, of one task or of all.
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error>;
 
     /// The bytes of a blob.
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error>;

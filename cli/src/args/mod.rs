@@ -2,6 +2,7 @@
 //!
 //! Shapes only. What a command does stands in [`crate::commands`].
 
+mod effects;
 mod evidence;
 mod help;
 mod keep;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub(crate) use effects::EffectsCommand;
 pub(crate) use evidence::{CheckpointCommand, EvidenceCommand};
 pub(crate) use keep::GcArgs;
 pub(crate) use look::{SchemaArgs, ShowArgs, TaskArg, WatchArgs};
@@ -86,6 +88,9 @@ pub(crate) enum Command {
     /// What claims and verdicts rest on: list, get.
     #[command(subcommand)]
     Evidence(EvidenceCommand),
+    /// What tasks did outside their scratch: list, show, settle.
+    #[command(subcommand)]
+    Effects(EffectsCommand),
     /// Lists what waits for a person.
     Inbox,
     /// Says that you look after a question, so that others need not.

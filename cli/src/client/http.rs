@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use checkrein_shared::api::routes::{self, ActRequest, CollectRequest, Created, Health, Problem, Stored};
 use checkrein_shared::api::socket::SocketAddress;
 use checkrein_shared::api::{
-    Acted, Action, Api, CollectReport, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission, TaskSummary,
-    TaskView,
+    Acted, Action, Api, CollectReport, EffectCursor, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission,
+    TaskSummary, TaskView,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::CheckpointRef;
+use checkrein_shared::records::{CheckpointRef, EffectEntry};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -138,6 +138,15 @@ impl Api for HttpApi {
 
     async fn evidence(&self, id: &TaskId) -> Result<Vec<EvidenceView>, Error> {
         self.get(&of(routes::EVIDENCE, id)).await
+    }
+
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error> {
+        // Ids and digests hold only characters that a query may hold, but for the digest's colon, which it may hold too.
+        let mut query: Vec<String> = task.iter().map(|task| format!("task={task}")).collect();
+        if let Some(EffectCursor { task, key }) = after {
+            query.push(format!("after_task={task}&after_key={key}"));
+        }
+        self.get(&format!("{}?{}", routes::EFFECTS, query.join("&"))).await
     }
 
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error> {

@@ -1,6 +1,6 @@
 //! `tasks`, `show` and `watch`.
 
-use checkrein_shared::api::Api;
+use checkrein_shared::api::{Api, TaskState};
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::Checkpoint;
 use checkrein_shared::time::Timestamp;
@@ -12,7 +12,7 @@ use crate::client::{Session, find_task, load_checkpoint};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{epitaph_lines, task_lines, tasks_lines, why_lines};
+use crate::output::{epitaph_lines, left_behind_lines, task_lines, tasks_lines, why_lines};
 
 /// Lists the tasks.
 pub(crate) async fn tasks(context: &Context) -> Result<Exit, Failure> {
@@ -49,6 +49,10 @@ pub(crate) async fn show(context: &Context, args: &ShowArgs) -> Result<Exit, Fai
         out.object(&task)?;
     }
     task_lines(out, &task, Timestamp::now()).iter().for_each(|line| out.line(line));
+    if matches!(task.summary.state, TaskState::Failed | TaskState::Cancelled) {
+        let entries = super::effects::all(session.api(), Some(&id)).await?;
+        left_behind_lines(out, &entries).iter().for_each(|line| out.line(line));
+    }
     if args.why {
         why_lines(out, &task, &chain).iter().for_each(|line| out.line(line));
     }

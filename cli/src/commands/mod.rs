@@ -2,6 +2,7 @@
 
 mod amend;
 mod checkpoint;
+mod effects;
 mod evidence;
 mod follow;
 mod gc;
@@ -44,6 +45,7 @@ pub(crate) async fn carry_out(context: Context, command: Command) -> Result<Exit
         Command::Show(args) => return look::show(&context, &args).await,
         Command::Watch(args) => return look::watch(&context, &args).await,
         Command::Checkpoint(command) => return checkpoint::run(&context, command).await,
+        Command::Effects(command) => return effects::run(&context, command).await,
         Command::Evidence(command) => return evidence::run(&context, command).await,
         Command::Inbox => return inbox::inbox(&context).await,
         Command::Approve(args) => return people::approve(&context, args).await,

@@ -18,6 +18,7 @@ impl Turn<'_> {
             return Ok(None);
         };
         self.task.accepted = Some(subject.checkpoint.clone());
+        self.open_call_gates(&subject);
         if subject.trigger != Trigger::ChangesetBeforeApply || subject.empty {
             self.complete_or_go_on();
             return Ok(None);
@@ -36,8 +37,9 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Voids every grant that was not redeemed yet.
+    /// Voids every grant that was not redeemed yet, and closes the gates of calls that were not passed.
     pub(super) fn void_grants(&mut self, why: &str) {
+        self.close_call_gates();
         for grant in self.task.grants.iter_mut().filter(|g| g.status == (GrantStatus::Issued {})) {
             grant.status = GrantStatus::Void { reason: why.to_owned() };
         }

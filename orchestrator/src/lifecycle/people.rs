@@ -27,6 +27,9 @@ impl Turn<'_> {
         if item.deadline.is_some_and(|deadline| self.at > deadline) {
             return self.illegal("expired: its deadline has passed, so it can't be approved any more; what the policy says about that follows as soon as the task runs");
         }
+        if let About::Effect { key, .. } = &item.about {
+            return self.illegal(settled_otherwise(key));
+        }
         if let Some(why) = self.may_not_approve(&item, by) {
             return self.illegal(why);
         }
@@ -103,6 +106,7 @@ impl Turn<'_> {
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
+            About::Effect { key, .. } => self.illegal(settled_otherwise(key)),
             About::Failure { step } => {
                 self.task.usage.failures = 0;
                 self.task.usage.lost_attempts = 0;
@@ -148,6 +152,9 @@ impl Turn<'_> {
             Ok(item) => item,
             Err(hint) => return self.illegal(hint),
         };
+        if let About::Effect { key, .. } = &item.about {
+            return self.illegal(settled_otherwise(key));
+        }
         self.ask_for(by, text);
         match self.slot_of(&item) {
             Some(slot) => self.person_answered(&slot, by, Judgement::ChangesRequired),
@@ -214,6 +221,12 @@ impl Turn<'_> {
         tracing::info!(task.id = %self.task.id, finding = %finding, by, reason, "a person closed a finding");
         Ok(None)
     }
+}
+
+/// How a question about an effect is answered: with a fact, never with a consent.
+fn settled_otherwise(key: &Digest) -> String {
+    let settle = format!("checkrein effects settle {}", key.short());
+    format!("this question is about what happened: answer it with `{settle} --done --reason '..'` or `--not-done`")
 }
 
 /// A person's name as a reviewer's identity; characters that an id can't hold become `-`.

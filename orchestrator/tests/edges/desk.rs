@@ -19,8 +19,8 @@ use checkrein_shared::json;
 use checkrein_shared::policy;
 use checkrein_shared::records::{
     AgentSpec, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, CheckpointMessage, Confidence, Coverage,
-    EffectClass, EvidenceIndex, EvidenceState, HomeDir, Integrity, Job, JobMessage, Judgement, Objective, Plan,
-    PlanProgress, Resume, ReviewRequest, Reviewer, ReviewerType, Risk, Role, Step, StepAction, Summary, TaskSpec,
+    EffectClass, EvidenceIndex, EvidenceState, Handling, HomeDir, Integrity, Job, JobMessage, Judgement, Objective,
+    Plan, PlanProgress, Resume, ReviewRequest, Reviewer, ReviewerType, Risk, Role, Step, StepAction, Summary, TaskSpec,
     Trigger, Verdict, VerdictMessage, WorkspaceSpec, WorkspaceState,
 };
 use checkrein_shared::signing::{KeyRecord, KeyRing, PayloadType, SigningKey};
@@ -299,6 +299,7 @@ pub(crate) fn spec() -> TaskSpec {
                 verify: Vec::new(),
                 risk: Risk::R1,
                 effect: EffectClass::ReadOnly,
+                handling: Handling::default(),
             }],
         },
         budgets: Budgets::default(),

@@ -3,7 +3,9 @@
 mod fixture;
 
 mod accepting;
+mod calls;
 mod drifting;
+mod effects;
 mod holes;
 mod people;
 mod rules;
