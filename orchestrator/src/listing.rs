@@ -4,6 +4,7 @@ use checkrein_shared::api::EventView;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::CheckpointRef;
 use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 
 use crate::describe::{event_view, submitted_view};
 use crate::engine::{Engine, Error, read_state};
@@ -27,6 +28,25 @@ pub(crate) async fn each_task(engine: &Engine, mut see: impl FnMut(Task, u64) + 
             return Ok(());
         }
     }
+}
+
+/// The most rows of a task's history that are shown.
+const HISTORY_MAX: usize = 5_000;
+
+/// What left the state of a task, in the order of its keys: the past for people.
+pub(crate) async fn history<T: DeserializeOwned>(engine: &Engine, id: &TaskId, table: &str) -> Result<Vec<T>, Error> {
+    let mut past = Vec::new();
+    let mut after: Option<String> = None;
+    while past.len() < HISTORY_MAX {
+        let page = engine.store().rows(table, Some(id), after.as_deref().map(|key| (id, key)), PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.clone());
+        for row in page {
+            let read = T::deserialize(row.value);
+            past.push(read.map_err(|e| Error::State { task: id.clone(), why: format!("{table} {}: {e}", row.key) })?);
+        }
+    }
+    Ok(past)
 }
 
 /// The chain of a task, oldest first: what workers wrote, and control checkpoints on top.

@@ -68,6 +68,7 @@ pub fn create(new: NewTask, context: &Context<'_>) -> Result<Decision, IllegalTr
         subject: None,
         round: 0,
         verdicts: Vec::new(),
+        judged: Vec::new(),
         findings: Vec::new(),
         verifiers: BTreeMap::new(),
         grants: Vec::new(),

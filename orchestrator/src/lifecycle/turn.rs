@@ -79,7 +79,11 @@ impl<'a> Turn<'a> {
             let value = serde_json::to_value(entry).expect("an entry is plain data");
             self.effect(Effect::PutRow { table: EFFECT_TABLE.to_owned(), key: key.to_hex(), value });
         }
-        Ok(match handled? {
+        let ignored = handled?;
+        if ignored.is_none() {
+            self.retire();
+        }
+        Ok(match ignored {
             Some(reason) => Decision::Ignore(reason),
             None => Decision::Advance { next: Box::new(self.task), effects: self.effects },
         })
@@ -91,6 +95,13 @@ impl<'a> Turn<'a> {
 
     pub(super) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
+    }
+
+    /// Whether a row is written by this turn already.
+    pub(super) fn writes_row(&self, wanted: (&str, &str)) -> bool {
+        let same =
+            |effect: &Effect| matches!(effect, Effect::PutRow { table, key, .. } if (&**table, &**key) == wanted);
+        self.effects.iter().any(same)
     }
 
     /// An entry of the effects ledger, as this turn leaves it so far.

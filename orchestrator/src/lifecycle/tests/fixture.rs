@@ -185,7 +185,9 @@ impl World {
                 assert_eq!(*digest, Digest::of(bytes), "a blob is named by its bytes");
                 self.blobs.insert(*digest, bytes.clone());
             }
-            if let Effect::PutRow { value, .. } = effect {
+            if let Effect::PutRow { table, value, .. } = effect
+                && table == crate::lifecycle::EFFECT_TABLE
+            {
                 let entry: EffectEntry = serde_json::from_value(value.clone()).unwrap();
                 self.ledger.insert(entry.key, entry);
             }

@@ -6,6 +6,7 @@ mod accepting;
 mod calls;
 mod drifting;
 mod effects;
+mod history;
 mod holes;
 mod people;
 mod rules;
