@@ -65,6 +65,7 @@ pub fn create(new: NewTask, context: &Context<'_>) -> Result<Decision, IllegalTr
         base: None,
         tree: None,
         evidence_index: None,
+        save_point: None,
         subject: None,
         round: 0,
         verdicts: Vec::new(),

@@ -21,6 +21,7 @@ mod items;
 mod people;
 mod rounds;
 mod rules;
+mod saving;
 mod task;
 mod turn;
 mod verdicts;
@@ -37,6 +38,7 @@ pub(crate) use effects::answer as claim_answer;
 pub use effects::{CallGate, EFFECT_TABLE, OpenEffect, Standing};
 pub use event::{Event, EventKind};
 pub use history::{GRANT_TABLE, RULING_TABLE, VERDICT_TABLE};
+pub use saving::{ATTEMPT_TABLE, CONDITIONS_KEY, Conditions};
 pub use task::{
     About, Answer, Grant, GrantStatus, Item, OpenFinding, Outcome, PolicyPin, Ruling, Slot, SpecState, State,
     StepStatus, Subject, Task, Usage, VerdictState, Wish,

@@ -12,7 +12,7 @@ use checkrein_shared::ids::{
 };
 use checkrein_shared::records::{
     ApprovalRef, Bindings, Budgets, ChangesetRef, CheckpointRef, ConstraintRef, Finding, JobKind, Judgement, Mismatch,
-    Plan, RequiredAction, ReviewKind, Risk, Trigger, VerifierOutcome,
+    Plan, RequiredAction, ReviewKind, Risk, SavePoint, Trigger, VerifierOutcome,
 };
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,9 @@ pub struct Task {
     pub tree: Option<Digest>,
     /// The evidence index.
     pub evidence_index: Option<Digest>,
+    /// Where the newest attempt that saved anything can go on from, with the tree that belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save_point: Option<SavePoint>,
     /// The newest gating checkpoint and what it is about.
     pub subject: Option<Subject>,
     /// The number of the newest review round.
@@ -466,7 +469,7 @@ pub struct Usage {
     pub same_error: u32,
     /// The last failure.
     pub last_error: Option<Digest>,
-    /// Attempts that were lost since the last checkpoint or step.
+    /// Attempts that were lost since the last checkpoint, save point or step.
     pub lost_attempts: u32,
     /// Times that the target was found changed when a grant was to be carried out.
     pub conflicts: u32,

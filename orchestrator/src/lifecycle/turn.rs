@@ -129,7 +129,8 @@ impl<'a> Turn<'a> {
         }
         self.leave();
         match &state {
-            State::Queued { .. } => {
+            State::Queued { job } => {
+                self.end_conversation(job);
                 self.task.epoch += 1;
                 self.publish_job();
                 self.set(Timer::Dispatch { epoch: self.task.epoch }, self.at.plus(DISPATCH_TIMEOUT));
@@ -180,6 +181,7 @@ impl<'a> Turn<'a> {
     pub(super) fn queue_later(&mut self, job: JobKind, wait: Duration) {
         self.lose_claims(UNSAID);
         self.leave();
+        self.end_conversation(&job);
         self.task.epoch += 1;
         self.set(Timer::Dispatch { epoch: self.task.epoch }, self.at.plus(wait));
         self.task.state = State::Queued { job };

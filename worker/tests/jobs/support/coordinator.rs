@@ -8,14 +8,14 @@ use async_trait::async_trait;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, EmbeddedBus, Queue};
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-    Watched,
+    ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer,
+    RedeemRequest, SaveAnswer, SaveRequest, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, GrantId, InstanceId, TaskId};
 use checkrein_shared::json;
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, Bindings, Checkpoint, CheckpointMessage, CheckpointRef, EvidenceIndex, Job,
+    Attempt, AttemptOutcome, Bindings, Checkpoint, CheckpointMessage, CheckpointRef, EvidenceIndex, Job, SavePoint,
 };
 use checkrein_shared::time::Span;
 use tokio::sync::Notify;
@@ -47,6 +47,8 @@ pub(crate) struct State {
     pub(crate) grants: BTreeMap<GrantId, Grant>,
     pub(crate) redeems: Vec<RedeemRequest>,
     pub(crate) drift: Vec<DriftReport>,
+    pub(crate) saved: Vec<SavePoint>,
+    pub(crate) conditions: Vec<ConditionsReport>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) directive: Option<Directive>,
     pub(crate) heartbeats: u32,
@@ -207,6 +209,22 @@ impl Coordinator for Judge {
             act(&self.project);
         }
         Ok(RedeemAnswer::Redeemed)
+    }
+
+    async fn save_point(&self, request: SaveRequest) -> Result<SaveAnswer, Error> {
+        let mut state = self.state();
+        if state.leased.get(&request.task_id) != Some(&request.save_point.epoch) {
+            return Ok(SaveAnswer::Refused { reason: "the lease is lost".into() });
+        }
+        state.saved.push(request.save_point);
+        drop(state);
+        self.changed.notify_waiters();
+        Ok(SaveAnswer::Saved)
+    }
+
+    async fn conditions(&self, report: ConditionsReport) -> Result<(), Error> {
+        self.state().conditions.push(report);
+        Ok(())
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {
