@@ -12,9 +12,7 @@ use crate::lifecycle::{EventKind, Reason, claim_answer};
 /// Has the core decide about a claim, and says what came of it.
 pub(crate) async fn claim(engine: &Engine, request: ClaimRequest) -> Result<ClaimAnswer, Error> {
     let task = request.task_id.clone();
-    let Ok(key) = request.call.key(&task) else {
-        return Ok(ClaimAnswer::Refused { reason: "the arguments of the call have no canonical form".to_owned() });
-    };
+    let key = request.call.key(&task);
     let event = EventKind::EffectClaimed { request: Box::new(request.clone()) };
     match engine.handle(&task, event, None).await {
         Ok(Handled::Ignored(Reason::NoEffect, _)) => return Ok(ClaimAnswer::Free),

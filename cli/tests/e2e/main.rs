@@ -9,7 +9,9 @@ mod help;
 mod reference;
 
 mod demo;
+mod effects;
 mod garbage;
 mod instances;
+mod outside;
 mod run;
 mod walkthroughs;

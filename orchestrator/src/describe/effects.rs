@@ -10,8 +10,8 @@ use crate::lifecycle::{CallGate, OpenEffect, Standing, Task};
 pub(super) fn claimed(request: &ClaimRequest, task: &Task) -> Line {
     let step = &request.call.step;
     let key = request.call.key(&task.id);
-    let open = task.effects.iter().find(|open| key.as_ref().is_ok_and(|key| open.key == *key));
-    let short = key.as_ref().map(|key| key.short()).unwrap_or_default();
+    let open = task.effects.iter().find(|open| open.key == key);
+    let short = key.short();
     match open {
         None => Line::new(Tone::Good, format!("the effect of step `{step}` is done already ({short})")),
         Some(OpenEffect { gate: Some(CallGate::Closed { person }), .. }) => {

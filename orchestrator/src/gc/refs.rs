@@ -5,6 +5,7 @@
 //! digest, so that a place which the first does not know costs a little space and
 //! never a blob.
 
+use checkrein_shared::coordinator::Settled;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
 use checkrein_shared::records::{Checkpoint, EvidenceIndex, EvidenceKind, Verdict};
@@ -112,6 +113,12 @@ pub(super) fn of_record(record: &Record, task: &Task) -> Refs {
         Ok(EventKind::CheckpointWritten { record, .. }) => refs.add(Kind::Checkpoint, [record]),
         Ok(EventKind::VerdictPublished { envelope, .. }) => refs.add(Kind::Verdict, [envelope]),
         Ok(EventKind::HandedBack { tree, .. }) => refs.add(Kind::Tree, [tree]),
+        Ok(EventKind::EffectSettled { settlement }) => {
+            if let Settled::Done(result) = &settlement.outcome {
+                refs.add(Kind::Evidence, result.output);
+                refs.add(Kind::Tree, result.tree);
+            }
+        }
         // The others name nothing that the task or the second net does not.
         Ok(_) | Err(_) => {}
     }

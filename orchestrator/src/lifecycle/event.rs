@@ -245,7 +245,7 @@ impl EventKind {
     /// The effect that it is about, by its key in the task's ledger.
     pub fn effect_key(&self, task: &TaskId) -> Option<Digest> {
         match self {
-            Self::EffectClaimed { request } => request.call.key(task).ok(),
+            Self::EffectClaimed { request } => Some(request.call.key(task)),
             Self::EffectSettled { settlement } | Self::EffectProbed { settlement } => Some(settlement.key),
             Self::EffectJudged { key, .. } => Some(*key),
             _ => None,

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::evidence::EvidenceRef;
 use super::handling::Handling;
@@ -25,14 +24,17 @@ pub const EFFECT_FORMAT: u32 = 1;
 /// The longest text of a call, as canonical JSON.
 pub const CALL_BYTES_MAX: usize = 512 * 1024;
 
+/// Why a call can always be hashed.
+const CANONICAL: &str = "a call holds texts, digests and a small number only, which always have a canonical form";
+
 /// What a tool is called with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallArguments {
     /// A command, as an argument vector.
     Command(Vec<String>),
-    /// Named values.
-    Values(Map<String, Value>),
+    /// Named values, as the text of a JSON object in canonical form.
+    Values(String),
 }
 
 /// One call of a tool, as it would be made.
@@ -60,21 +62,13 @@ impl EffectCall {
     }
 
     /// The idempotency key: the same for the same call in every attempt, so that the other side can tell a repetition.
-    ///
-    /// # Errors
-    ///
-    /// The arguments have no canonical form: they hold a fraction or an integer beyond 2^53-1.
-    pub fn key(&self, task: &TaskId) -> Result<Digest, json::Error> {
-        json::digest(&(task, &self.step, &self.tool, &self.arguments, self.ordinal))
+    pub fn key(&self, task: &TaskId) -> Digest {
+        json::digest(&(task, &self.step, &self.tool, &self.arguments, self.ordinal)).expect(CANONICAL)
     }
 
     /// The digest of exactly what would run: tool, arguments, directory and environment. Approvals are bound to it.
-    ///
-    /// # Errors
-    ///
-    /// As [`EffectCall::key`].
-    pub fn hash(&self) -> Result<Digest, json::Error> {
-        json::digest(&(&self.tool, &self.arguments, &self.cwd, &self.environment))
+    pub fn hash(&self) -> Digest {
+        json::digest(&(&self.tool, &self.arguments, &self.cwd, &self.environment)).expect(CANONICAL)
     }
 
     /// Whether it is the command of the step, and nothing else.
@@ -305,16 +299,16 @@ mod tests {
     fn the_key_names_the_call_and_the_hash_also_where_and_with_what_it_runs() {
         let (one, task) = (call(&["make", "publish"]), TaskId::from_random([1; 5]));
         let other_task = TaskId::from_random([2; 5]);
-        let key = one.key(&task).unwrap();
-        assert_ne!(key, one.key(&other_task).unwrap());
+        let key = one.key(&task);
+        assert_ne!(key, one.key(&other_task));
         let mut changed = one.clone();
         changed.environment.insert("PATH".into(), Some(Digest::of("/other")));
-        assert_eq!(changed.key(&task).unwrap(), key, "the environment does not make it another effect");
-        assert_ne!(changed.hash().unwrap(), one.hash().unwrap(), "but another call");
+        assert_eq!(changed.key(&task), key, "the environment does not make it another effect");
+        assert_ne!(changed.hash(), one.hash(), "but another call");
         for other in [call(&["make", "publish", "now"]), EffectCall { ordinal: 1, ..one.clone() }] {
-            assert_ne!(other.key(&task).unwrap(), key);
+            assert_ne!(other.key(&task), key);
         }
-        assert_ne!(EffectCall { cwd: "docs".into(), ..one.clone() }.hash().unwrap(), one.hash().unwrap());
+        assert_ne!(EffectCall { cwd: "docs".into(), ..one.clone() }.hash(), one.hash());
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn of_step(step: &StepId, argv: &[String], variables: &Variables) -> 
 
 /// The idempotency key of a call: the same in every attempt, so that the other side can tell a repetition.
 pub(crate) fn key_of(job: &Job, call: &EffectCall) -> Digest {
-    call.key(&job.task_id).expect("a command holds ids and strings only, which always have a canonical form")
+    call.key(&job.task_id)
 }
 
 #[cfg(test)]
@@ -52,18 +52,18 @@ mod tests {
             call(&[("PATH", "/bin"), ("HOME", "/rooms/1/home"), ("TMPDIR", "/rooms/1"), ("CHECKREIN_ATTEMPT", "1")]);
         let two =
             call(&[("PATH", "/bin"), ("HOME", "/rooms/2/home"), ("TMPDIR", "/rooms/2"), ("CHECKREIN_ATTEMPT", "2")]);
-        assert_eq!(one.hash().unwrap(), two.hash().unwrap());
+        assert_eq!(one.hash(), two.hash());
     }
 
     #[test]
     fn another_value_one_more_name_and_one_less_are_other_calls() {
-        let one = call(&[("PATH", "/bin"), ("HOME", "/h")]).hash().unwrap();
+        let one = call(&[("PATH", "/bin"), ("HOME", "/h")]).hash();
         for other in [
             call(&[("PATH", "/other"), ("HOME", "/h")]),
             call(&[("PATH", "/bin"), ("HOME", "/h"), ("LANG", "C")]),
             call(&[("PATH", "/bin")]),
         ] {
-            assert_ne!(one, other.hash().unwrap(), "{:?}", other.environment);
+            assert_ne!(one, other.hash(), "{:?}", other.environment);
         }
     }
 

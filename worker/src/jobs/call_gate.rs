@@ -69,7 +69,7 @@ pub(super) async fn reach(
         }
     }
     let key = effects::key_of(&desk.job, call);
-    let call_hash = call.hash().expect("a command has a canonical form");
+    let call_hash = call.hash();
     let reference = propose::named(EvidenceKind::Tool, &format!("call-{}-e{}", step.id, desk.job.epoch));
     let shown = Shown { key, call_hash, call };
     recorder.add_record(reference.clone(), "application/json", &shown, Timestamp::now()).await?;

@@ -87,7 +87,7 @@ fn a_rejected_call_never_starts_and_three_retries_at_a_gate_repeat_nothing_befor
     let (first, conversation) = (step("notify"), Default::default());
     world.task.state = State::Queued { job: JobKind::Step { step: first, conversation } };
     let notify = EffectCall { step: step("notify"), tool: "step:notify".into(), ..call() };
-    let key = notify.key(&world.task.id).unwrap();
+    let key = notify.key(&world.task.id);
     for round in 0..3 {
         world.running();
         let event = EventKind::EffectClaimed { request: Box::new(world.request(notify.clone())) };

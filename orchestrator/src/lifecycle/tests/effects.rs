@@ -60,7 +60,7 @@ impl World {
     }
 
     fn key(&self) -> Digest {
-        call().key(&self.task.id).unwrap()
+        call().key(&self.task.id)
     }
 
     pub(super) fn effect(&self) -> &EffectEntry {
@@ -107,7 +107,7 @@ pub(super) fn remembered(world: &mut World) {
 
 /// A claim of a tool by whoever holds the task now.
 pub(super) fn claimed(world: &World) -> EventKind {
-    let values = CallArguments::Values(serde_json::Map::from_iter([("to".to_owned(), "team".into())]));
+    let values = CallArguments::Values(r#"{"to":"team"}"#.to_owned());
     let of = EffectCall { step: step("work"), tool: "mcp:mail/send".into(), arguments: values, ..call() };
     EventKind::EffectClaimed { request: Box::new(world.request(of)) }
 }
@@ -121,7 +121,7 @@ pub(super) fn probed(world: &World) -> EventKind {
 }
 
 pub(super) fn judged() -> EventKind {
-    let key = call().key(&World::new(&["work"]).task.id).unwrap();
+    let key = call().key(&World::new(&["work"]).task.id);
     EventKind::EffectJudged { by: "ada".into(), key, done: true, reason: "I looked".into() }
 }
 

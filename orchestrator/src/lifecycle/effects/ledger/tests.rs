@@ -26,9 +26,9 @@ fn entry(class: EffectClass, handling: Handling) -> EffectEntry {
     let task_id = TaskId::from_random([1; 5]);
     EffectEntry {
         format: EFFECT_FORMAT,
-        key: call.key(&task_id).unwrap(),
+        key: call.key(&task_id),
         task_id,
-        call_hash: call.hash().unwrap(),
+        call_hash: call.hash(),
         call,
         class,
         gate: EffectGate::Free,
