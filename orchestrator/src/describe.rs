@@ -104,6 +104,10 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::ChangesRequested { by, text, .. } => Line::new(Tone::Bad, format!("{by} asks for changes: {text}")),
         EventKind::ItemClaimed { by } => Line::new(Tone::Info, format!("{by} claimed the question")),
         EventKind::ItemExpired { .. } => Line::new(Tone::Bad, "the question expired: nobody answered in time"),
+        EventKind::DeadlineMissed { .. } => Line::new(
+            Tone::Ask,
+            "reminder: the question's deadline passed while nothing was running; it expires in five minutes",
+        ),
         EventKind::RedeemRequested { request } => {
             Line::new(Tone::Info, format!("grant {} is used: the target was measured once more", request.grant))
         }

@@ -2,13 +2,13 @@
 
 use checkrein_shared::api::EventView;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::CheckpointRef;
+use checkrein_shared::records::{Checked, CheckpointRef};
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 
 use crate::describe::{event_view, submitted_view};
 use crate::engine::{Engine, Error, read_state};
-use crate::lifecycle::{EventKind, Task};
+use crate::lifecycle::{ATTEMPT_TABLE, CONDITIONS_KEY, Conditions, EventKind, Task};
 use crate::store::Recorded;
 
 /// How many rows are read at a time.
@@ -47,6 +47,13 @@ pub(crate) async fn history<T: DeserializeOwned>(engine: &Engine, id: &TaskId, t
         }
     }
     Ok(past)
+}
+
+/// What was looked at before the newest attempt; nothing before the first.
+pub(crate) async fn conditions(engine: &Engine, id: &TaskId) -> Result<Vec<Checked>, Error> {
+    let Some(row) = engine.store().row(id, ATTEMPT_TABLE, CONDITIONS_KEY).await? else { return Ok(Vec::new()) };
+    let read = Conditions::deserialize(row);
+    Ok(read.map_err(|e| Error::State { task: id.clone(), why: format!("its conditions: {e}") })?.checks)
 }
 
 /// The chain of a task, oldest first: what workers wrote, and control checkpoints on top.

@@ -244,7 +244,8 @@ impl Api for LocalApi {
         let mut verdicts = listing::history(&self.engine, id, VERDICT_TABLE).await.map_err(failed)?;
         verdicts.sort_by(|a: &VerdictState, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
         let rulings = listing::history(&self.engine, id, RULING_TABLE).await.map_err(failed)?;
-        Ok(views::task_view(&task, version, &views::Past { verdicts, rulings }))
+        let conditions = listing::conditions(&self.engine, id).await.map_err(failed)?;
+        Ok(views::task_view(&task, version, &views::Past { verdicts, rulings, conditions }))
     }
 
     async fn events(&self, id: &TaskId, after: u64, wait_ms: u64) -> Result<Vec<EventView>, Error> {

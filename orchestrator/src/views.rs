@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use checkrein_shared::api::{
     DecisionView, Epitaph, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView,
 };
-use checkrein_shared::records::JobKind;
+use checkrein_shared::records::{Checked, JobKind};
 
 use crate::describe::{task_state, waits_for_people};
 use crate::lifecycle::{About, Answer, Item, Outcome, Ruling, Slot, State, StepStatus, Task, VerdictState};
@@ -77,6 +77,8 @@ fn detail(task: &Task) -> String {
 pub(crate) struct Past {
     pub(crate) verdicts: Vec<VerdictState>,
     pub(crate) rulings: Vec<Ruling>,
+    /// What was looked at before the newest attempt.
+    pub(crate) conditions: Vec<Checked>,
 }
 
 /// The whole task.
@@ -104,6 +106,7 @@ pub(crate) fn task_view(task: &Task, version: u64, past: &Past) -> TaskView {
             _ => None,
         },
         decisions: decisions(task, &past.rulings),
+        conditions: past.conditions.clone(),
         usage: BTreeMap::from([
             ("wall_ms".to_owned(), task.usage.wall_ms),
             ("rounds".to_owned(), u64::from(task.round)),

@@ -14,4 +14,5 @@ mod garbage;
 mod instances;
 mod outside;
 mod run;
+mod saving;
 mod walkthroughs;

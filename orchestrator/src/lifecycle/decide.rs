@@ -41,6 +41,7 @@ fn dispatch(turn: &mut Turn<'_>, event: &EventKind) -> Handled {
         EventKind::ChangesRequested { by, hash, text } => turn.changes_requested(by, *hash, text),
         EventKind::ItemClaimed { by } => turn.item_claimed(by),
         EventKind::ItemExpired { item, stage } => turn.item_expired(item, *stage),
+        EventKind::DeadlineMissed { item } => turn.deadline_missed(item),
         EventKind::RedeemRequested { request } => turn.redeem_requested(request),
         EventKind::EffectClaimed { request } => turn.effect_claimed(request),
         EventKind::EffectSettled { settlement } | EventKind::EffectProbed { settlement } => {

@@ -154,6 +154,11 @@ pub enum EventKind {
         /// The stage whose deadline it was.
         stage: u32,
     },
+    /// The orchestrator was not there when an item's deadline passed.
+    DeadlineMissed {
+        /// The item.
+        item: EscalationId,
+    },
     /// A worker asked to use a grant.
     RedeemRequested {
         /// The request, with what the worker measured.
@@ -272,6 +277,7 @@ impl EventKind {
             Self::ChangesRequested { .. } => "changes_requested",
             Self::ItemClaimed { .. } => "item_claimed",
             Self::ItemExpired { .. } => "item_expired",
+            Self::DeadlineMissed { .. } => "deadline_missed",
             Self::RedeemRequested { .. } => "redeem_requested",
             Self::EffectClaimed { .. } => "effect_claimed",
             Self::EffectSettled { .. } => "effect_settled",

@@ -7,5 +7,6 @@ mod desk;
 
 mod forged;
 mod garbage;
+mod growth;
 mod leasing;
 mod restart;

@@ -10,5 +10,6 @@ mod history;
 mod holes;
 mod people;
 mod rules;
+mod saving;
 mod table;
 mod verdicts;

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, EmbeddedBus, Queue};
 use checkrein_shared::coordinator::{
-    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
-    RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
+    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
+    Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, GrantId, InstanceId, TaskId};
