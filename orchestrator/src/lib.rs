@@ -14,6 +14,7 @@ mod inherit;
 mod inputs;
 mod ledger;
 mod listing;
+mod saves;
 pub mod upkeep;
 
 mod background;

@@ -161,8 +161,8 @@ mod tests {
 
     use async_trait::async_trait;
     use checkrein_shared::coordinator::{
-        ClaimAnswer, ClaimRequest, DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-        Settlement, Watched,
+        ClaimAnswer, ClaimRequest, ConditionsReport, DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer,
+        RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
     };
     use checkrein_shared::digest::Digest;
     use checkrein_shared::ids::CheckpointId;
@@ -195,6 +195,12 @@ mod tests {
             other()
         }
         async fn settle_effect(&self, _: Settlement) -> Result<(), Error> {
+            other()
+        }
+        async fn save_point(&self, _: SaveRequest) -> Result<SaveAnswer, Error> {
+            other()
+        }
+        async fn conditions(&self, _: ConditionsReport) -> Result<(), Error> {
             other()
         }
         async fn report_drift(&self, _: DriftReport) -> Result<(), Error> {

@@ -21,7 +21,7 @@ use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::process::Supervisor;
-use checkrein_shared::time::Timestamp;
+use checkrein_shared::time::{Span, Timestamp};
 use checkrein_worker::{HostEnvironment, Worker, WorkerConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,12 @@ const POOL: &str = "local";
 
 /// Where programs are looked for when this process has no `PATH`.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The variable that says how often a running agent's progress is saved.
+const SAVE_INTERVAL: &str = "CHECKREIN_SAVE_INTERVAL";
+
+/// More often would only measure the scratch all the time.
+const SAVE_INTERVAL_MIN: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Everything that a process with the data folder open has.
 pub(crate) struct Embedded {
@@ -167,6 +173,9 @@ impl Embedded {
         config.environment = HostEnvironment::new(std::env::vars_os()).with_tools(tools.env);
         config.credentials = tools.hidden;
         config.hidden = vec![self.data.clone()];
+        if let Some(interval) = save_interval()? {
+            config.save_interval = interval;
+        }
         Ok(config)
     }
 
@@ -240,6 +249,16 @@ impl Embedded {
         }
         closed.map_err(|error| store_failure(&self.data, &error))
     }
+}
+
+/// How often a running agent's progress is saved, where the person says so.
+fn save_interval() -> Result<Option<std::time::Duration>, Failure> {
+    let Some(text) = set(SAVE_INTERVAL) else { return Ok(None) };
+    let text = text.to_string_lossy();
+    let interval: Span = text.parse().map_err(|error| {
+        Failure::usage(format!("{SAVE_INTERVAL} is `{text}`: {error}")).hint("write a duration such as `30s`")
+    })?;
+    Ok(Some(interval.to_duration().max(SAVE_INTERVAL_MIN)))
 }
 
 /// The value of a variable that is set and not empty.

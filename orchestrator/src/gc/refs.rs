@@ -146,6 +146,8 @@ fn of_task(task: &Task, refs: &mut Refs) {
     refs.add(Kind::Checkpoint, checkpoints.into_iter().flatten().map(|checkpoint| checkpoint.record));
     refs.add(Kind::Tree, task.tree);
     refs.add(Kind::Index, task.evidence_index);
+    refs.add(Kind::RunState, task.save_point.iter().map(|saved| saved.run_state.digest));
+    refs.add(Kind::Tree, task.save_point.iter().map(|saved| saved.tree));
     refs.add(Kind::Verdict, task.verdicts.iter().filter_map(|verdict| verdict.envelope));
     refs.add(Kind::Changeset, task.subject.iter().map(|subject| subject.changeset.hash));
     refs.add(Kind::Changeset, task.grants.iter().map(|grant| grant.changeset.hash));

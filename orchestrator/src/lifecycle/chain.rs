@@ -91,7 +91,7 @@ impl Turn<'_> {
                 // Everything is done but not reviewed: a rebase measures the target and gates again.
                 None => JobKind::Rebase,
             },
-            _ => job,
+            _ => self.going_on(job),
         }
     }
 
@@ -182,7 +182,8 @@ impl Turn<'_> {
                 idempotency_key: json::digest(&(self.task.id.as_str(), sequence, previous))
                     .expect("an id, a sequence and a digest have a canonical form"),
                 preconditions: head.resume.preconditions.clone(),
-                run_state: head.resume.run_state,
+                // A run state goes with its tree.
+                run_state: head.resume.run_state.filter(|_| tree == head.workspace.tree),
             },
             summary: Summary::default(),
             integrity: Integrity { previous_checkpoint_hash: Some(previous), checkpoint_hash: previous },

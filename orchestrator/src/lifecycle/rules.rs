@@ -12,7 +12,7 @@ use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
 
 use super::decision::Timer;
 use super::rounds::is_complete;
-use super::task::{About, RULINGS_MAX, Ruling, State, StepStatus, keep_newest};
+use super::task::{About, Ruling, State, StepStatus};
 use super::turn::{Handled, Turn};
 
 /// What the rules are asked about.
@@ -247,7 +247,6 @@ impl Turn<'_> {
             values: outcome.values.iter().map(|seen| (seen.name.clone(), seen.value.clone())).collect(),
             checkpoint: self.task.head.clone(),
         });
-        keep_newest(&mut self.task.rulings, RULINGS_MAX);
     }
 
     pub(super) fn budget_hit(&mut self, budget: &str) -> Handled {
