@@ -1,5 +1,7 @@
 //! `store` as people use it: on sound data, beside a running instance, on damage and after a loss.
 
+#![expect(clippy::print_stderr, reason = "who runs the tests is told what was not run")]
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -56,14 +56,14 @@ pub(crate) fn commit(task: &TaskId, version: u64) -> Commit {
     Commit {
         at: Timestamp::from_millis(1_000),
         kind: "checkpoint".to_owned(),
-        cause: (version % 2 == 0).then(|| format!("{task}-in-{version}").parse().expect("an id")),
+        cause: (version.is_multiple_of(2)).then(|| format!("{task}-in-{version}").parse().expect("an id")),
         event: json!({
             "checkpoint": { "id": format!("c-{version}"), "hash": digest(task, "head", version),
                 "changeset": digest(task, "changeset", version), "evidence": digest(task, "evidence", version) }
         }),
         decision: json!({ "rules": ["default"] }),
         state: state(task, version),
-        messages: if version % 4 == 0 { vec![message] } else { Vec::new() },
+        messages: if version.is_multiple_of(4) { vec![message] } else { Vec::new() },
         timers: vec![timer],
         rows: Vec::new(),
     }

@@ -85,7 +85,8 @@ struct Written {
 }
 
 impl Index {
-    /// Opens the index in a folder, or begins an empty one. Reads every entry.
+    /// Opens the index in a folder, or begins an empty one. Reads every entry: only that tells whether a crash took a
+    /// page, and it is cheap, because a task's events share few entries.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self, IndexError> {
         let folder = DirBuilder::new().recursive(true).mode(0o700).create(path);
         folder.map_err(IndexError::Io)?;

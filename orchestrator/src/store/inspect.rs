@@ -48,10 +48,13 @@ pub fn check_index(folder: &Path) -> IndexCheck {
         Ok(None) => return IndexCheck::InUse,
         Err(error) => return IndexCheck::Broken(error.to_string()),
     };
-    match copied.and_then(|copied| Ok((Index::open(copied.path(), CACHE_BYTES).map(|index| index.head()), copied))) {
-        Ok((Ok(head), _copied)) => IndexCheck::Sound(head),
-        Ok((Err(error), _copied)) => IndexCheck::Broken(crate::chain_of(&error)),
-        Err(error) => IndexCheck::Broken(format!("it can't be copied for a look: {error}")),
+    let copied = match copied {
+        Ok(copied) => copied,
+        Err(error) => return IndexCheck::Broken(format!("it can't be copied for a look: {error}")),
+    };
+    match Index::open(copied.path(), CACHE_BYTES) {
+        Ok(index) => IndexCheck::Sound(index.head()),
+        Err(error) => IndexCheck::Broken(crate::chain_of(&error)),
     }
 }
 

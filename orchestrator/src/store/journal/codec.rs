@@ -249,6 +249,15 @@ impl Prepared {
 
 /// Takes a line apart and checks the hash. The bytes are the record's.
 pub(super) fn open_line(line: &[u8]) -> Result<(Digest, &[u8]), String> {
+    let (hash, record) = parts(line)?;
+    match Digest::of(record) {
+        found if found == hash => Ok((hash, record)),
+        found => Err(format!("the record's bytes have the hash {found}, the line says {hash}")),
+    }
+}
+
+/// Takes a line apart without checking the hash: that was done when it was scanned.
+pub(super) fn parts(line: &[u8]) -> Result<(Digest, &[u8]), String> {
     let record = line
         .strip_prefix(OPEN)
         .and_then(|rest| rest.split_at_checked(DIGEST_BYTES))
@@ -257,11 +266,7 @@ pub(super) fn open_line(line: &[u8]) -> Result<(Digest, &[u8]), String> {
         return Err("the line is not `{\"hash\":...,\"record\":...}`".to_owned());
     };
     let hash = std::str::from_utf8(hash).ok().and_then(|text| text.parse::<Digest>().ok());
-    let Some(hash) = hash else { return Err("the hash is not a digest".to_owned()) };
-    match Digest::of(record) {
-        found if found == hash => Ok((hash, record)),
-        found => Err(format!("the record's bytes have the hash {found}, the line says {hash}")),
-    }
+    hash.map(|hash| (hash, record)).ok_or_else(|| "the hash is not a digest".to_owned())
 }
 
 /// The fields that tie a record to the one before.

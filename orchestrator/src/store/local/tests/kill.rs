@@ -91,7 +91,9 @@ async fn a_killed_process_loses_nothing_that_it_acknowledged() {
         // What it still managed to say before the kill counts as well, but for a line cut short.
         let mut said: Vec<String> = lines.map_while(Result::ok).collect();
         said.pop();
-        said.iter().for_each(|line| drop(acknowledged.note(line)));
+        for line in &said {
+            acknowledged.note(line);
+        }
         child.wait().unwrap();
         let store = open(folder.path());
         acknowledged.check(&store).await;
