@@ -15,6 +15,7 @@ mod inputs;
 mod ledger;
 mod listing;
 mod saves;
+pub mod upkeep;
 
 mod background;
 mod claims;

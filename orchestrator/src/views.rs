@@ -89,6 +89,7 @@ pub(crate) fn task_view(task: &Task, version: u64, past: &Past) -> TaskView {
         workspace: task.spec.workspace.clone(),
         policy: PolicyView { name: task.policy.name.clone(), digest: task.policy.digest },
         steps: steps(task),
+        plan_hash: task.plan.hash(),
         epoch: task.epoch,
         round: task.round,
         version,

@@ -127,6 +127,8 @@ pub struct TaskView {
     pub policy: PolicyView,
     /// The plan.
     pub steps: Vec<StepView>,
+    /// The digest of the plan.
+    pub plan_hash: Digest,
     /// The attempt.
     pub epoch: u64,
     /// The review round.

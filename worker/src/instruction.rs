@@ -112,7 +112,10 @@ fn reporting(text: &mut String) {
     );
     put!(text, "\n`file:<path>` names a file of this directory, `log:this` your own output. A claim without refs that");
     put!(text, "exist counts as unfounded.\n");
-    put!(text, "What you need to go on after an interruption can be kept in the file that `CHECKREIN_RUN_STATE` names.\n");
+    put!(
+        text,
+        "What you need to go on after an interruption can be kept in the file that `CHECKREIN_RUN_STATE` names.\n"
+    );
     put!(text, "Exit with 0 when the step is done and with anything else when it is not.");
 }
 

@@ -3,6 +3,7 @@
 //! Opened, it answers questions; started, it works. The folder holds `store`,
 //! `blobs`, `keys`, and what worker and reviewer may lose (`cache`).
 
+mod disk;
 mod keys;
 mod only;
 
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
 use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
-use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
+use checkrein_shared::api::{Api, EventView};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::coordinator::Coordinator;
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
+use disk::Disk;
 use keys::Keys;
 use only::OnlyTask;
 
@@ -51,6 +53,7 @@ pub(crate) struct Embedded {
     bus: EmbeddedBus,
     keys: Keys,
     orchestrator: Arc<Orchestrator>,
+    disk: Disk,
     /// Ends worker, reviewer and API.
     shutdown: CancellationToken,
     /// Ends the orchestrator: after the others, which hand it what they have.
@@ -99,6 +102,7 @@ impl Embedded {
             bus,
             keys,
             orchestrator: Arc::new(orchestrator),
+            disk: Disk::default(),
             shutdown: CancellationToken::new(),
             last: CancellationToken::new(),
             broken: CancellationToken::new(),
@@ -198,10 +202,23 @@ impl Embedded {
         Failure::unable("a part of the program ended before it was asked to")
     }
 
+    /// Waits until the disk of the data folder has been full for a while.
+    pub(crate) async fn disk_full(&self) -> Failure {
+        self.disk.until_full(&self.data, &self.store).await
+    }
+
+    /// Looks at an event for signs of a full disk.
+    pub(crate) fn note(&self, event: &EventView) {
+        self.disk.note(event);
+    }
+
     /// Closes after work that ended so. Where a part broke, its reason is the better one.
     pub(crate) async fn close_after<T>(self, result: Result<T, Failure>) -> Result<T, Failure> {
+        let was_full = self.disk.was_full();
         let closed = self.close().await;
         match (result, closed) {
+            // On a full disk the parts can't hand over what they have; that is no news.
+            (result, Err(_)) if was_full => result,
             (result, Ok(())) => result,
             (_, Err(failure)) => Err(failure),
         }
@@ -261,7 +278,8 @@ fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
     Ok((store, blobs))
 }
 
-fn store_failure(data: &Path, error: &store::Error) -> Failure {
+/// What is said where the store can't be opened.
+pub(crate) fn store_failure(data: &Path, error: &store::Error) -> Failure {
     let mut failure = match error {
         store::Error::InUse { holder, .. } => {
             let who = holder.as_ref().map_or_else(String::new, |holder| format!(": {holder}"));
@@ -269,12 +287,14 @@ fn store_failure(data: &Path, error: &store::Error) -> Failure {
                 .at(data.display())
                 .hint("wait for it or stop it, or use another --data DIR");
         }
-        other => Failure::unable(chain(other)).at(data.display()),
+        other => match chain(other) {
+            why if disk::says_full(&why) => return disk::failure(data, Some(why)),
+            why => Failure::unable(why).at(data.display()),
+        },
     };
     if error.is_integrity() {
         failure.exit = Exit::Integrity;
-        failure = failure
-            .hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
+        failure = failure.hint("nothing was changed; `checkrein store verify` says what is wrong and what to do");
     }
     failure
 }

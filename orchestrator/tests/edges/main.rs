@@ -9,4 +9,5 @@ mod forged;
 mod garbage;
 mod growth;
 mod leasing;
+mod lost;
 mod restart;
