@@ -111,7 +111,12 @@ fn reporting(text: &mut String) {
         r#"    {{"version": 1, "claims": [{{"text": "what you did", "refs": ["file:src/main.rs", "log:this"]}}], "open_issues": ["what is not done"]}}"#
     );
     put!(text, "\n`file:<path>` names a file of this directory, `log:this` your own output. A claim without refs that");
-    put!(text, "exist counts as unfounded. Exit with 0 when the step is done and with anything else when it is not.");
+    put!(text, "exist counts as unfounded.\n");
+    put!(
+        text,
+        "What you need to go on after an interruption can be kept in the file that `CHECKREIN_RUN_STATE` names.\n"
+    );
+    put!(text, "Exit with 0 when the step is done and with anything else when it is not.");
 }
 
 #[cfg(test)]
