@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 
 use checkrein_shared::api;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::policy::PolicyError;
 use checkrein_shared::task_file::TaskFileError;
 use serde_json::json;
@@ -45,7 +46,7 @@ impl Failure {
 
     /// `doing` did not work because of `cause` and what caused that.
     pub(crate) fn caused(doing: impl Display, cause: &(dyn StdError + 'static)) -> Self {
-        Self::unable(format!("{doing}: {}", chain(cause)))
+        Self::unable(format!("{doing}: {}", with_causes(cause)))
     }
 
     /// What was typed, or a file that it names, is to blame.
@@ -98,21 +99,6 @@ impl Failure {
             self.problems.iter().map(|p| json!({ "what": p.what, "at": p.at, "try": p.hint })).collect();
         json!({ "exit": self.exit.code(), "errors": problems })
     }
-}
-
-/// An error and what caused it, each said once.
-pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl From<api::Error> for Failure {

@@ -5,7 +5,7 @@ use std::path::Path;
 use checkrein_shared::api::Api;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::TaskId;
+use checkrein_shared::ids::{CheckpointId, TaskId};
 use checkrein_shared::records::CheckpointRef;
 use checkrein_shared::tree::materialise::materialise;
 use checkrein_shared::tree::{Changeset, Manifest, diff, node};
@@ -113,7 +113,28 @@ async fn show_diff(
     let (changeset, text) = change(session.api(), &session.blobs(), &reference, earlier.as_ref()).await?;
     context.out.object(&json!({ "changeset": changeset, "diff": text }))?;
     print_diff(context, &text);
+    if text.is_empty()
+        && earlier.is_none()
+        && let Some(other) = last_with_a_change(session.api(), &id, &reference).await?
+    {
+        context.out.note(format!("before it, {other} had one: checkrein checkpoint diff {id} {other}"));
+    }
     Ok(())
+}
+
+/// The newest checkpoint before `than` whose tree was not its base: after an apply there is nothing left to show.
+async fn last_with_a_change(
+    api: &dyn Api,
+    id: &TaskId,
+    than: &CheckpointRef,
+) -> Result<Option<CheckpointId>, Failure> {
+    for reference in api.checkpoints(id).await?.iter().rev().filter(|c| c.sequence < than.sequence) {
+        let workspace = load_checkpoint(api, reference).await?.workspace;
+        if workspace.tree != workspace.base {
+            return Ok(Some(reference.id.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Prints what a checkpoint would change in the target.

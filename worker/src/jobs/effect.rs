@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest, ProbeAnswer, Settled};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process::{self, Ending};
@@ -152,11 +153,11 @@ impl Claim {
                 // A request may have left before the end came.
                 ending => Settled::Unknown { why: failure::ending_text(ending) },
             },
-            Err(process::Error::Refused(refusal)) => Settled::NotStarted { why: super::chain(refusal) },
+            Err(process::Error::Refused(refusal)) => Settled::NotStarted { why: with_causes(refusal) },
             Err(error @ (process::Error::Supervisor { .. } | process::Error::TooLarge { .. })) => {
-                Settled::NotStarted { why: super::chain(error) }
+                Settled::NotStarted { why: with_causes(error) }
             }
-            Err(error) => Settled::Unknown { why: super::chain(error) },
+            Err(error) => Settled::Unknown { why: with_causes(error) },
         };
         effects::settle(desk, self.key, outcome).await;
     }

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending, Finished};
@@ -18,7 +19,7 @@ use checkrein_shared::time::{Span, Timestamp};
 
 use super::effect::{self, Before};
 use super::step_end::{self, Left};
-use super::{End, chain, effect_done};
+use super::{End, effect_done};
 use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::environment;
@@ -91,7 +92,7 @@ async fn in_room(
     let ran = match ran {
         Ok(ran) => ran,
         Err(process::Error::Refused(refusal)) => {
-            return Ok(never_ran(desk, step, "never started", &chain(&refusal)));
+            return Ok(never_ran(desk, step, "never started", &with_causes(&refusal)));
         }
         Err(error) => return Err(JobError::Process(error)),
     };
