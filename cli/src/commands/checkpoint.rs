@@ -112,8 +112,8 @@ async fn show_diff(
     };
     let (changeset, text) = change(session.api(), &session.blobs(), &reference, earlier.as_ref()).await?;
     context.out.object(&json!({ "changeset": changeset, "diff": text }))?;
-    print_diff(context, &text);
-    if text.is_empty()
+    print_diff(context, &changeset, &text);
+    if changeset.is_empty()
         && earlier.is_none()
         && let Some(other) = last_with_a_change(session.api(), &id, &reference).await?
     {
@@ -139,16 +139,15 @@ async fn last_with_a_change(
 
 /// Prints what a checkpoint would change in the target.
 pub(crate) async fn print_change(context: &Context, api: &dyn Api, reference: &CheckpointRef) -> Result<(), Failure> {
-    let (_, text) = change(api, &ApiBlobs(api), reference, None).await?;
-    print_diff(context, &text);
+    let (changeset, text) = change(api, &ApiBlobs(api), reference, None).await?;
+    print_diff(context, &changeset, &text);
     Ok(())
 }
 
-fn print_diff(context: &Context, text: &str) {
-    if text.is_empty() {
+fn print_diff(context: &Context, changeset: &Changeset, text: &str) {
+    if changeset.is_empty() {
         context.out.note("no change");
-    }
-    if !context.out.is_json() {
+    } else if !context.out.is_json() {
         context.out.raw(coloured_diff(&context.out, text).as_bytes());
     }
 }
