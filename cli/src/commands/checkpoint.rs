@@ -123,11 +123,7 @@ async fn show_diff(
 }
 
 /// The newest checkpoint before `than` whose tree was not its base: after an apply there is nothing left to show.
-async fn last_with_a_change(
-    api: &dyn Api,
-    id: &TaskId,
-    than: &CheckpointRef,
-) -> Result<Option<CheckpointId>, Failure> {
+async fn last_with_a_change(api: &dyn Api, id: &TaskId, than: &CheckpointRef) -> Result<Option<CheckpointId>, Failure> {
     for reference in api.checkpoints(id).await?.iter().rev().filter(|c| c.sequence < than.sequence) {
         let workspace = load_checkpoint(api, reference).await?.workspace;
         if workspace.tree != workspace.base {

@@ -31,9 +31,9 @@ impl Turn<'_> {
 
     fn after_amendment(&mut self) -> Handled {
         match self.task.state.clone() {
-            State::Running { job, worker, since, wish } => {
+            State::Running { job, worker, since, wish, outdated } => {
                 let wish = wish.or(Some(Wish::Amended {}));
-                self.task.state = State::Running { job, worker, since, wish };
+                self.task.state = State::Running { job, worker, since, wish, outdated };
                 Ok(None)
             }
             State::Reviewing { .. } => {
@@ -96,5 +96,8 @@ impl Turn<'_> {
             }
         }
         self.task.steps = steps;
+        if let State::Running { job: JobKind::Step { step, .. }, outdated, .. } = &mut self.task.state {
+            *outdated |= old.step(step) != plan.step(step);
+        }
     }
 }

@@ -4,8 +4,7 @@ use checkrein_shared::coordinator::Directive;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{GrantId, InstanceId, JobId, StepId};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, ChangesetRef, Conversation, EffectClass, EvidenceRef, JobKind, RequiredAction, StepAction,
-    Trigger,
+    Attempt, AttemptOutcome, ChangesetRef, Conversation, EvidenceRef, JobKind, RequiredAction, Trigger,
 };
 use checkrein_shared::time::Span;
 
@@ -37,7 +36,7 @@ impl Turn<'_> {
             return Ok(Some(Reason::StaleEpoch));
         }
         let job = job.clone();
-        self.enter(State::Running { job, worker: worker.clone(), since: self.at, wish: None });
+        self.enter(State::Running { job, worker: worker.clone(), since: self.at, wish: None, outdated: false });
         Ok(None)
     }
 
@@ -82,13 +81,6 @@ impl Turn<'_> {
                 if let Some(asked) = self.ask_about_effect() {
                     return asked;
                 }
-                if let Some(step) = self.effectful(&job) {
-                    let reason = format!(
-                        "the attempt at step `{step}` was lost, and nobody knows whether its effect happened: find out, then let it run again or take over"
-                    );
-                    self.escalate(None, About::Failure { step }, reason);
-                    return Ok(None);
-                }
                 if self.task.usage.lost_attempts >= LOST_ATTEMPTS_MAX {
                     return self.ask_rules(On::Failed);
                 }
@@ -101,19 +93,6 @@ impl Turn<'_> {
             }
             _ => Ok(Some(Reason::NotInThisState)),
         }
-    }
-
-    /// The step of this job, where an agent changes the world outside in it: it is never run again by itself. For
-    /// commands the effects ledger knows more.
-    fn effectful(&self, job: &JobKind) -> Option<StepId> {
-        let JobKind::Step { step, .. } = job else { return None };
-        let planned = self.task.plan.step(step)?;
-        let effect = planned.effect;
-        if matches!(planned.action, StepAction::Run(_)) {
-            return None;
-        }
-        let open = self.task.next_step() == Some(step);
-        (open && effect != EffectClass::ReadOnly).then(|| step.clone())
     }
 
     /// After a worker has let go: does what somebody wished, else queues `job` again.
@@ -163,7 +142,7 @@ impl Turn<'_> {
         match outcome {
             AttemptOutcome::StepDone { step, base, tree, evidence_index } => {
                 self.left_behind(Some(*base), Some(*tree), Some(*evidence_index));
-                self.complete(step);
+                self.complete_unless_outdated(step);
                 self.next(wish)
             }
             AttemptOutcome::Rebased { base, tree, evidence_index } => {
@@ -189,7 +168,11 @@ impl Turn<'_> {
                         let goes_on = matches!(self.task.state, State::Queued { .. });
                         if goes_on { self.ask_rules(On::Failed) } else { Ok(None) }
                     }
-                    Some(_) => self.grant_wish(wish, job),
+                    Some(_) => {
+                        // The step may have been taken out of the plan meanwhile.
+                        let job = self.task_job(job);
+                        self.grant_wish(wish, job)
+                    }
                 }
             }
             AttemptOutcome::ApplyConflict { grant, target, .. } => self.apply_conflict(grant, *target),
@@ -231,6 +214,13 @@ impl Turn<'_> {
         self.task.usage.failures = 0;
         self.task.usage.same_error = 0;
         self.task.usage.last_error = None;
+    }
+
+    /// Marks the step that the running attempt is at as completed, unless it was amended since: what ran was the old one.
+    pub(super) fn complete_unless_outdated(&mut self, step: &StepId) {
+        if !matches!(self.task.state, State::Running { outdated: true, .. }) {
+            self.complete(step);
+        }
     }
 
     fn step_failed(&mut self, step: &StepId, text: &str, error: Digest, refs: &[EvidenceRef]) {

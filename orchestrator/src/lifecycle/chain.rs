@@ -36,9 +36,8 @@ impl Turn<'_> {
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
         self.note_shown(checkpoint);
-        // A step that was amended while it ran is not done: what ran was the old one.
-        if let Some(step) = completes.filter(|_| checkpoint.plan.hash == self.task.plan.hash()) {
-            self.complete(step);
+        if let Some(step) = completes {
+            self.complete_unless_outdated(step);
         }
         match self.task.state.clone() {
             State::Running { job, wish, .. } if checkpoint.gate => {

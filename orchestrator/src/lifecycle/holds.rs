@@ -41,15 +41,17 @@ impl Turn<'_> {
     pub(super) fn resume_requested(&mut self, by: &str) -> Handled {
         match self.task.state.clone() {
             State::Paused { from, since, .. } => self.unpause(*from, since),
-            State::Blocked { .. } => {
+            State::Blocked { redo, .. } => {
                 self.task.usage.failures = 0;
                 self.task.usage.lost_attempts = 0;
                 self.task.usage.conflicts = 0;
                 tracing::info!(task.id = %self.task.id, by, "an operator lets a blocked task go on");
                 if self.task.drifted.is_some() && self.task.tree.is_some() {
                     self.queue(JobKind::Rebase);
-                } else {
+                } else if redo {
                     self.redo(Conversation::Same);
+                } else {
+                    self.go_on();
                 }
                 Ok(None)
             }

@@ -83,7 +83,9 @@ impl Turn<'_> {
         }
         let reason = format!("expired: nobody at level `{}` answered in time ({})", item.level, item.reason);
         match level.on_timeout {
-            OnTimeout::Refuse | OnTimeout::Block => self.enter(State::Blocked { reason }),
+            OnTimeout::Refuse | OnTimeout::Block => {
+                self.enter(State::Blocked { reason, redo: item.about.is_the_work() });
+            }
             OnTimeout::Abort => self.enter(State::Done { outcome: Outcome::Failed { reason } }),
         }
         Ok(None)

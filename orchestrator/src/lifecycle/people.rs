@@ -1,5 +1,7 @@
 //! What people decide: approve, reject, ask for changes, close a finding.
 
+use std::collections::BTreeSet;
+
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{FindingId, InstanceId};
 use checkrein_shared::policy::Excluded;
@@ -141,7 +143,8 @@ impl Turn<'_> {
                 self.person_answered(&slot, by, Judgement::Rejected)
             }
             None => {
-                self.enter(State::Blocked { reason: format!("rejected by `{by}`: {reason}") });
+                let redo = item.about.is_the_work();
+                self.enter(State::Blocked { reason: format!("rejected by `{by}`: {reason}"), redo });
                 Ok(None)
             }
         }
@@ -204,6 +207,7 @@ impl Turn<'_> {
             at: self.at,
             inherited_from: None,
             stale: Vec::new(),
+            verifiers: BTreeSet::new(),
         });
         self.conclude_round()
     }

@@ -124,15 +124,20 @@ impl Turn<'_> {
 
     /// Whether nobody and nothing would have judged the change itself before it reaches the target.
     fn needs_person(&self, wanted: &[ReviewRequirement], trigger: Trigger) -> bool {
-        // Only the verifiers of steps that were done so far run, and none where the check is off.
+        let cover = gate_cover(wanted, self.verifiers_in_force().len());
+        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible();
+        cover.blocking == 0 || (leads_outside && cover.asks_person())
+    }
+
+    /// The verifiers that run for the subject: those of the steps that were done so far, none where the check is off.
+    pub(super) fn verifiers_in_force(&self) -> BTreeSet<String> {
+        if self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off {
+            return BTreeSet::new();
+        }
         let done = self.task.completed();
         let current = self.task.subject.as_ref().and_then(|s| s.step.as_ref());
         let counts = |s: &&Step| done.contains(&s.id) || current == Some(&s.id);
-        let verifiers: BTreeSet<&String> = self.task.plan.steps.iter().filter(counts).flat_map(|s| &s.verify).collect();
-        let off = self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off;
-        let cover = gate_cover(wanted, if off { 0 } else { verifiers.len() });
-        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible();
-        cover.blocking == 0 || (leads_outside && cover.asks_person())
+        self.task.plan.steps.iter().filter(counts).flat_map(|s| s.verify.iter().cloned()).collect()
     }
 
     fn person_slot(&mut self, checkpoint: &CheckpointRef) -> Slot {

@@ -70,7 +70,8 @@ impl Turn<'_> {
             Action::RequestEvidence => self.request_evidence(&on, message),
             Action::Block => {
                 self.void_grants("a rule blocked the task");
-                self.enter(State::Blocked { reason: format!("rule `{}`: {message}", outcome.rule) });
+                let redo = matches!(on, On::Round | On::Timeout | On::Late);
+                self.enter(State::Blocked { reason: format!("rule `{}`: {message}", outcome.rule), redo });
                 Ok(None)
             }
             Action::Escalate => {
@@ -141,7 +142,7 @@ impl Turn<'_> {
     /// completed one, else the next. What follows it is looked at again.
     pub(super) fn redo(&mut self, conversation: Conversation) {
         let Some(step) = self.step_to_redo() else {
-            self.enter(State::Blocked { reason: "the plan has no step that could be done again".into() });
+            self.enter(State::Blocked { reason: "the plan has no step that could be done again".into(), redo: true });
             return;
         };
         self.task.steps.insert(step.clone(), StepStatus::Pending);

@@ -4,7 +4,8 @@
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{InstanceId, ReviewId};
 use checkrein_shared::records::{
-    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, ReviewerType, SourceRef, Verdict,
+    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, ReviewerType, SourceRef,
+    Trigger, Verdict,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -54,7 +55,9 @@ impl Turn<'_> {
     /// A negative verdict outside its round: an unredeemed grant dies, and the rules may have a say.
     fn late_negative(&mut self, verdict: &Verdict, review: &str, current: bool) -> Handled {
         match self.task.state.clone() {
-            State::Queued { job: JobKind::Apply { .. } } if current => {
+            State::Queued { job: JobKind::Apply { .. } } | State::Running { job: JobKind::Apply { .. }, .. }
+                if current =>
+            {
                 if self.is_being_applied() {
                     self.task.late_veto = true;
                     return Ok(None);
@@ -63,14 +66,16 @@ impl Turn<'_> {
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
             }
-            State::Running { job: JobKind::Apply { .. }, .. } if current => {
-                if self.is_being_applied() {
-                    self.task.late_veto = true;
-                    return Ok(None);
-                }
+            State::Queued { .. } if current && self.is_call_allowed() => {
                 self.take_actions(verdict, review);
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
+            }
+            State::Running { .. } | State::Paused { .. } if current && self.is_call_allowed() => {
+                // A call that has not started stops at its gate again; what has started is not stopped.
+                self.take_actions(verdict, review);
+                self.void_grants("a reviewer objected");
+                Ok(None)
             }
             State::Waiting { mut item } => {
                 // Whoever has the page open has not seen this: an approval must name the new hash.
@@ -109,6 +114,7 @@ impl Turn<'_> {
             at: self.at,
             inherited_from: None,
             stale,
+            verifiers: verdict.verifiers.iter().map(|outcome| outcome.name.clone()).collect(),
         });
     }
 
@@ -191,7 +197,12 @@ impl Turn<'_> {
 
     /// Fills a slot with the newest approval of the same review, where every condition of inheritance holds.
     pub(super) fn inherit(&mut self, slot: &mut Slot) -> bool {
-        let Some(now) = self.task.subject.as_ref().map(|s| s.bindings.clone()) else { return false };
+        let Some(subject) = &self.task.subject else { return false };
+        if subject.trigger == Trigger::ToolBeforeHighRisk {
+            // Bindings do not hold the call: what was said of another one, or of an earlier start, is no consent.
+            return false;
+        }
+        let now = subject.bindings.clone();
         // One approval fills one place: that of the same instance, in a round in which none of its peers objected.
         let same = |v: &&VerdictState| v.review == slot.review && v.round < self.task.round;
         let newest_round = self.task.verdicts.iter().filter(same).map(|v| v.round).max();
@@ -205,7 +216,8 @@ impl Turn<'_> {
         };
         let revoked = old.stale.iter().any(|m| m.field == KEY_FIELD);
         let relevant = self.context.unaffected.contains(&slot.review);
-        if revoked || !can_inherit(&old.bindings, &now, relevant) {
+        let verified = self.verifiers_in_force().is_subset(&old.verifiers);
+        if revoked || !verified || !can_inherit(&old.bindings, &now, relevant) {
             return false;
         }
         let carried = VerdictState {
@@ -238,7 +250,7 @@ impl Turn<'_> {
                 self.void_grants("a reviewer's key was revoked");
                 self.start_round(trigger)
             }
-            (State::Running { .. }, _) => {
+            (State::Running { .. } | State::Queued { .. } | State::Paused { .. }, _) => {
                 self.void_grants("a reviewer's key was revoked");
                 Ok(None)
             }

@@ -4,6 +4,7 @@ mod fixture;
 
 mod accepting;
 mod calls;
+mod consent;
 mod drifting;
 mod effects;
 mod history;
