@@ -5,6 +5,7 @@
 
 use std::error::Error as StdError;
 use std::fmt::Display;
+use std::io::ErrorKind;
 
 use checkrein_shared::api;
 use checkrein_shared::causes::with_causes;
@@ -71,6 +72,14 @@ impl Failure {
         self
     }
 
+    /// What to do about it, where that is known.
+    pub(crate) fn maybe_hint(self, hint: Option<&str>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     /// What to do about it, where nothing is said yet.
     pub(crate) fn or_hint(self, hint: impl Into<String>) -> Self {
         let silent = self.problems.last().is_some_and(|problem| problem.hint.is_none());
@@ -98,6 +107,22 @@ impl Failure {
         let problems: Vec<_> =
             self.problems.iter().map(|p| json!({ "what": p.what, "at": p.at, "try": p.hint })).collect();
         json!({ "exit": self.exit.code(), "errors": problems })
+    }
+}
+
+/// What to do where a folder or a file of the data folder can't be used; `None` where the cause says nothing about it.
+pub(crate) fn file_hint(cause: &std::io::Error) -> Option<&'static str> {
+    match cause.kind() {
+        ErrorKind::PermissionDenied => Some(
+            "run it as the owner of the data folder, see that the owner may write there, or use another --data DIR",
+        ),
+        ErrorKind::ReadOnlyFilesystem => Some(
+            "have the file system mounted for writing, or copy the data folder elsewhere and name it with --data DIR",
+        ),
+        ErrorKind::NotADirectory | ErrorKind::IsADirectory | ErrorKind::AlreadyExists => {
+            Some("something else lies at this place: move it away, or use another --data DIR")
+        }
+        _ => None,
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) use select::{find_checkpoint, find_task, load_checkpoint};
 
 use crate::context::Context;
 use crate::embedded::Embedded;
-use crate::failure::Failure;
+use crate::failure::{Failure, file_hint};
 
 /// A connection for one command.
 pub(crate) struct Session {
@@ -69,10 +69,11 @@ impl Session {
 
 /// Connects to the running instance, if there is one.
 pub(crate) async fn connect(context: &Context) -> Result<Option<(HttpApi, Health)>, Failure> {
-    let Some(api) = HttpApi::new(&context.data).map_err(|e| Failure::caused("can't reach the running instance", &e))?
-    else {
-        return Ok(None);
+    let failed = |error: std::io::Error| {
+        let failure = Failure::caused("can't look whether an instance is running", &error).at(context.data.display());
+        failure.hint(file_hint(&error).unwrap_or("name another folder with --data DIR"))
     };
+    let Some(api) = HttpApi::new(&context.data).map_err(failed)? else { return Ok(None) };
     Ok(api.health().await?.map(|health| (api, health)))
 }
 

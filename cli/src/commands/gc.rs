@@ -7,7 +7,7 @@ use crate::client::Session;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::size;
+use crate::output::{counted, size};
 
 /// Collects garbage, through the running instance where there is one.
 pub(crate) async fn gc(context: &Context, args: &GcArgs) -> Result<Exit, Failure> {
@@ -63,10 +63,6 @@ fn lines(report: &CollectReport) -> Vec<String> {
 
 fn blobs(amount: Amount) -> String {
     format!("{} ({})", counted(amount.count, "blob"), size(amount.bytes))
-}
-
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 #[cfg(test)]

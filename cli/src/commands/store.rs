@@ -10,14 +10,15 @@ use serde_json::json;
 
 use crate::args::{BackupArgs, RebuildArgs, StoreCommand};
 use crate::context::Context;
-use crate::embedded::store_failure;
+use crate::embedded::{check_begun, store_failure};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::size;
+use crate::output::{counted, size};
 
 /// Carries out a command of `store`.
 pub(crate) async fn run(context: &Context, command: StoreCommand) -> Result<Exit, Failure> {
     let data = DataFolder::new(&context.data);
+    check_begun(&context.data)?;
     if !data.store().join("journal").exists() {
         return Err(Failure::unable("there is no journal in the data folder")
             .at(context.data.display())
@@ -62,11 +63,14 @@ fn audit_lines(audit: &Audit) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(head) = &audit.head {
         let pruned = if audit.pruned > 0 { format!(", {} of them pruned", audit.pruned) } else { String::new() };
-        lines.push(format!("journal      {} records in {} segments{pruned}", audit.records, audit.segments));
+        let records = counted(audit.records, "record");
+        lines.push(format!("journal      {records} in {}{pruned}", counted(audit.segments.into(), "segment")));
         lines.push(format!("head         {head}"));
     }
-    lines.push(format!("checkpoints  {} in the chains of {} tasks", audit.checkpoints, audit.tasks));
+    let chains = if audit.tasks == 1 { "chain" } else { "chains" };
+    lines.push(format!("checkpoints  {} in the {chains} of {}", audit.checkpoints, counted(audit.tasks, "task")));
     lines.push(format!("blobs        {} that records name", audit.blobs));
+    lines.extend(audit.head_file.as_ref().map(|head_file| format!("head file    {head_file}")));
     lines.extend(audit.index.as_ref().map(|index| format!("index        {index}")));
     lines.push(match audit.count {
         0 => "everything is as it was written".to_owned(),
@@ -85,7 +89,8 @@ async fn rebuild(context: &Context, data: DataFolder, args: RebuildArgs) -> Resu
         Ok(rebuilt) => {
             rebuilt.losses.iter().flat_map(loss_lines).for_each(|line| out.warn(&line));
             out.object(&rebuilt)?;
-            out.line(format!("the index was made anew from {} records of {} tasks", rebuilt.head.count, rebuilt.tasks));
+            let (records, tasks) = (counted(rebuilt.head.count, "record"), counted(rebuilt.tasks, "task"));
+            out.line(format!("the index was made anew from {records} of {tasks}"));
             Ok(Exit::Completed)
         }
         Err(RebuildError::WouldLose(losses)) => {
@@ -93,7 +98,11 @@ async fn rebuild(context: &Context, data: DataFolder, args: RebuildArgs) -> Resu
                 out.object(&json!({ "losses": losses }))?;
             }
             losses.iter().flat_map(loss_lines).for_each(|line| out.line(line));
-            Err(Failure::new(Exit::Integrity, "acknowledged records are gone from the journal; nothing was changed")
+            let what = match losses.iter().all(|loss| loss.recorded.is_none()) {
+                true => "whether acknowledged records are gone from the journal can't be told; nothing was changed",
+                false => "acknowledged records are gone from the journal; nothing was changed",
+            };
+            Err(Failure::new(Exit::Integrity, what)
                 .at(context.data.display())
                 .hint("restore a backup; where there is none, `checkrein store rebuild --accept-loss` gives up what is listed above"))
         }
@@ -104,14 +113,21 @@ async fn rebuild(context: &Context, data: DataFolder, args: RebuildArgs) -> Resu
 fn loss_lines(loss: &Loss) -> Vec<String> {
     let Loss { witness, recorded, found, other, tasks } = loss;
     let mut lines = vec![match recorded {
-        None => format!("the {witness} can't be read: whether it knew of more than {found} records is not known"),
+        None => format!(
+            "the {witness} is missing or can't be read: whether it knew of more than {found} records is not known"
+        ),
         Some(recorded) if *other => format!("record {recorded} is another one than the {witness} knows"),
         Some(recorded) => format!(
-            "the {witness} knows of {recorded} records, the journal has {found}: {} are gone",
-            recorded.saturating_sub(*found)
+            "the {witness} knows of {}, the journal has {found}: {} gone",
+            counted(*recorded, "record"),
+            match recorded.saturating_sub(*found) {
+                1 => "1 is".to_owned(),
+                gone => format!("{gone} are"),
+            }
         ),
     }];
     lines.extend(tasks.iter().map(|lost| match lost.left {
+        0 if lost.known == 1 => format!("  task {} is gone with its only event", lost.task),
         0 => format!("  task {} is gone with all of its {} events", lost.task, lost.known),
         left => format!("  task {} goes back from event {} to {left}", lost.task, lost.known),
     }));
@@ -202,7 +218,7 @@ mod tests {
         let other = Loss { other: true, tasks: Vec::new(), ..loss.clone() };
         assert_eq!(loss_lines(&other), ["record 12 is another one than the index knows"]);
         let unread = Loss { witness: "head file", recorded: None, tasks: Vec::new(), ..loss };
-        assert!(loss_lines(&unread)[0].starts_with("the head file can't be read"));
+        assert!(loss_lines(&unread)[0].starts_with("the head file is missing or can't be read"));
     }
 
     #[test]

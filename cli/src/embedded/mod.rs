@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
+use checkrein_orchestrator::upkeep::DataFolder;
 use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
 use checkrein_shared::api::routes::{Health, Serving};
 use checkrein_shared::api::{Api, EventView};
-use checkrein_shared::blob::{Blobs, FsBlobs};
+use checkrein_shared::blob::{self, Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::Coordinator;
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, file_hint};
 use disk::Disk;
 use keys::Keys;
 use only::OnlyTask;
@@ -81,6 +82,12 @@ impl Embedded {
         .map_err(|error| Failure::caused("the data folder was not opened", &error))??;
         if let Some(why) = store.rebuilt() {
             context.out.warn(&format!("the index was rebuilt from the journal: {why}"));
+        }
+        if store.head_file_was_missing() {
+            context.out.warn("the journal's head file was missing; it was written anew from what the index knows");
+        }
+        if let Some(torn) = store.torn_tail() {
+            context.out.warn(&torn_text(torn));
         }
         let keys = Keys::load_or_make(&data.join("keys"))?;
         let pool: Pool = POOL.parse().map_err(|error| Failure::caused("the pool has no name", &error))?;
@@ -267,6 +274,19 @@ fn set(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+fn torn_text(torn: &store::TornTail) -> String {
+    let segment = torn.segment.display();
+    match &torn.kept {
+        Some(kept) => format!(
+            "a crash had left an unfinished record at the end of {segment}; nobody had been told that it was stored; \
+             its {} bytes are in {}",
+            torn.bytes,
+            kept.display()
+        ),
+        None => format!("the last line of {segment} had no end; it was added"),
+    }
+}
+
 fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
     if data.exists() && !data.is_dir() {
         let what = "the data folder can't be used: this is no folder";
@@ -276,11 +296,33 @@ fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
     builder.recursive(true).mode(0o700).create(data).map_err(|error| {
         Failure::caused("the data folder can't be made", &error).at(data.display()).hint("name another with --data DIR")
     })?;
+    check_begun(data)?;
     let store = LocalStore::open(data.join("store"), &Options::new(Timestamp::now()));
     let store = store.map_err(|error| store_failure(data, &error))?;
     let blobs = FsBlobs::open(data.join("blobs"));
-    let blobs = blobs.map_err(|error| Failure::caused("the blob store can't be opened", &error).at(data.display()))?;
+    let blobs = blobs.map_err(|error| {
+        let hint = match &error {
+            blob::Error::Io { source, .. } => file_hint(source),
+            _ => None,
+        };
+        Failure::caused("the blob store can't be opened", &error).at(data.display()).maybe_hint(hint)
+    })?;
     Ok((store, blobs))
+}
+
+/// Where something was stored and the journal is gone, this is no first run, and nothing begins anew by itself.
+pub(crate) fn check_begun(data: &Path) -> Result<(), Failure> {
+    let lost = DataFolder::new(data).has_lost_its_journal().map_err(|error| {
+        Failure::caused("can't look into the data folder", &error).at(data.display()).maybe_hint(file_hint(&error))
+    })?;
+    if !lost {
+        return Ok(());
+    }
+    let journal = data.join("store/journal");
+    let what = format!("the journal is gone: blobs or an index are there, but nothing in {}", journal.display());
+    Err(Failure::new(Exit::Integrity, what).at(data.display()).hint(
+        "nothing was changed; restore a backup, or, to begin anew, name another folder with --data DIR or move this one away",
+    ))
 }
 
 /// What is said where the store can't be opened.
@@ -299,7 +341,10 @@ pub(crate) fn store_failure(data: &Path, error: &store::Error) -> Failure {
     };
     if error.is_integrity() {
         failure.exit = Exit::Integrity;
-        failure = failure.hint("nothing was changed; `checkrein store verify` says what is wrong and what to do");
+        return failure.hint("nothing was changed; `checkrein store verify` says what is wrong and what to do");
     }
-    failure
+    match error {
+        store::Error::Io { source, .. } => failure.maybe_hint(file_hint(source)),
+        _ => failure,
+    }
 }

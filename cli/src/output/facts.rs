@@ -54,6 +54,11 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// A number of things for people.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// A size for people.
 pub(crate) fn size(bytes: u64) -> String {
     let mut unit = 1u64 << 10;

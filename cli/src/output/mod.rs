@@ -27,7 +27,7 @@ pub(crate) use checkpoint::checkpoint_lines;
 pub(crate) use diff::coloured_diff;
 pub(crate) use effects::{effect_lines, effects_lines, left_behind_lines};
 pub(crate) use escape::{shown, shown_lines};
-pub(crate) use facts::{columns, shortened, size};
+pub(crate) use facts::{columns, counted, shortened, size};
 pub(crate) use line::event_lines;
 pub(crate) use task::{epitaph_lines, inbox_lines, task_lines, tasks_lines};
 pub(crate) use why::why_lines;

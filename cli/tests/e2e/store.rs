@@ -148,6 +148,57 @@ fn a_journal_that_lost_its_end_stops_everything_until_a_person_accepts_it() {
     world.run(&["tasks"]).ends_with(0);
 }
 
+#[test]
+fn a_folder_that_lost_its_journal_or_its_witnesses_is_never_a_first_run() {
+    let world = World::new("echo 42 > answer.txt");
+    world.run(&["run", "task.yaml"]).ends_with(0);
+    let (data, sound) = (world.path("data"), world.path("sound"));
+    copy(&data, &sound);
+    let again = |remove: &[&str]| {
+        std::fs::remove_dir_all(&data).unwrap();
+        copy(&sound, &data);
+        for path in remove.iter().map(|name| data.join(name)) {
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+        }
+    };
+    // With only the index, only the blobs, or both.
+    for remove in [&["store/journal"][..], &["store"], &["store", "keys"], &["store/journal", "blobs"]] {
+        again(remove);
+        for args in [&["tasks"][..], &["run", "task.yaml"], &["gc"], &["store", "verify"], &["store", "rebuild"]] {
+            world.run(args).ends_with(7).says("the journal is gone").says("restore a backup");
+        }
+        assert!(!data.join("store/journal").exists(), "nothing was changed");
+    }
+    again(&["store/journal/HEAD"]);
+    world.run(&["store", "verify"]).ends_with(0).says("head file    missing");
+    world.run(&["tasks"]).ends_with(0).says("head file was missing");
+    assert_eq!(world.run(&["tasks"]).ends_with(0).stderr, "", "it is told once");
+    again(&["store/journal/HEAD", "store/index"]);
+    for args in [&["tasks"][..], &["store", "verify"]] {
+        world.run(args).ends_with(7).says("whether the end of the journal is gone can't be told");
+    }
+    world.run(&["store", "rebuild"]).ends_with(7).says("--accept-loss");
+    world.run(&["store", "rebuild", "--accept-loss"]).ends_with(0);
+    world.run(&["store", "verify"]).ends_with(0).says("everything is as it was written");
+}
+
+#[test]
+fn what_is_no_data_folder_is_named_with_what_to_do() {
+    let world = World::new("echo 42 > answer.txt");
+    let said = ["error: can't look", "Not a directory", "  at: ", "  try: something else lies at this place"];
+    std::fs::write(world.path("data"), "a file").unwrap();
+    for args in [&["tasks"][..], &["store", "verify"], &["store", "stats"], &["store", "rebuild"]] {
+        let ran = world.run(args).ends_with(1);
+        said.iter().for_each(|text| assert!(ran.stderr.contains(text), "{}", ran.stderr));
+    }
+    std::fs::remove_file(world.path("data")).unwrap();
+    world.run(&["run", "task.yaml"]).ends_with(0);
+    let lock = world.path("data/store/lock");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::create_dir(&lock).unwrap();
+    world.run(&["tasks"]).ends_with(1).says("the lock").says("something else lies at this place");
+}
+
 /// A small disk of its own at a folder; freed when dropped. `None`, with the reason printed, where that is not allowed.
 struct SmallDisk(PathBuf);
 

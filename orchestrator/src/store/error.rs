@@ -32,6 +32,14 @@ fn by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" ({holder})"))
 }
 
+fn place(line: u64, offset: u64) -> String {
+    if line == 0 { format!("byte {offset}") } else { format!("line {line} (byte {offset})") }
+}
+
+fn formats(supported: u64) -> String {
+    if supported == 1 { "only format 1".to_owned() } else { format!("formats 1 to {supported}") }
+}
+
 /// Why the store could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -70,11 +78,11 @@ pub enum Error {
         found: String,
     },
     /// Something in the journal is not what was written.
-    #[error("{} is damaged at line {line} (byte {offset}): {what}", .segment.display())]
+    #[error("{} is damaged at {}: {what}", .segment.display(), place(*.line, *.offset))]
     Damaged {
         /// The segment file.
         segment: PathBuf,
-        /// The line, from 1; the header is line 1.
+        /// The line, from 1; the header is line 1. 0 where the file was not read from its beginning.
         line: u64,
         /// Where the line begins, in bytes from the start of the file.
         offset: u64,
@@ -93,7 +101,7 @@ pub enum Error {
         what: String,
     },
     /// The file was written by another version of Checkrein.
-    #[error("{} has the format {found}, but this version of Checkrein reads formats 1 to {supported}: use the version that wrote it, or a newer one", .path.display())]
+    #[error("{} has the format {found}, but this version of Checkrein reads {}: use the version that wrote it, or a newer one", .path.display(), formats(*.supported))]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -103,12 +111,20 @@ pub enum Error {
         supported: u64,
     },
     /// The head file can't be read.
-    #[error("the head file {} is damaged ({what}): verify the journal, then remove the file", .path.display())]
+    #[error("the head file {} is damaged: {what}", .path.display())]
     HeadDamaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
+    },
+    /// Neither the head file nor the index says how many records there were.
+    #[error(
+        "the head file {} is missing, and the index can't be asked either: whether the end of the journal is gone can't be told", .path.display()
+    )]
+    Unwitnessed {
+        /// The head file.
+        path: PathBuf,
     },
     /// The index failed. The journal is the truth, so nothing is lost.
     #[error("the index of the store failed; it is rebuilt from the journal")]
@@ -148,6 +164,7 @@ impl Error {
                 | Self::MissingSegment(_)
                 | Self::Pruned { .. }
                 | Self::HeadDamaged { .. }
+                | Self::Unwitnessed { .. }
         )
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Opens no store. The index is looked at in a copy, because opening it writes.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
@@ -21,6 +22,8 @@ pub enum IndexCheck {
     Missing,
     /// Another process has it open, so it can't be looked at.
     InUse,
+    /// It could not be looked at, for this reason.
+    Unread(String),
     /// It is not what was written to it.
     Broken(String),
     /// It holds exactly what was written to it, up to this record.
@@ -32,7 +35,7 @@ impl IndexCheck {
     pub fn count(&self) -> Option<u64> {
         match self {
             Self::Sound(head) => Some(head.count),
-            Self::Missing | Self::InUse | Self::Broken(_) => None,
+            Self::Missing | Self::InUse | Self::Unread(_) | Self::Broken(_) => None,
         }
     }
 }
@@ -46,11 +49,11 @@ pub fn check_index(folder: &Path) -> IndexCheck {
     let copied = match lock::while_free(folder, || copy(&index)) {
         Ok(Some(copied)) => copied,
         Ok(None) => return IndexCheck::InUse,
-        Err(error) => return IndexCheck::Broken(error.to_string()),
+        Err(error) => return IndexCheck::Unread(crate::chain_of(&error)),
     };
     let copied = match copied {
         Ok(copied) => copied,
-        Err(error) => return IndexCheck::Broken(format!("it can't be copied for a look: {error}")),
+        Err(error) => return IndexCheck::Unread(format!("it can't be copied for a look: {error}")),
     };
     match Index::open(copied.path(), CACHE_BYTES) {
         Ok(index) => IndexCheck::Sound(index.head()),
@@ -69,7 +72,8 @@ fn copy(index: &Path) -> std::io::Result<tempfile::TempDir> {
             if entry.file_type()?.is_dir() {
                 folders.push((entry.path(), target));
             } else {
-                std::fs::copy(entry.path(), target)?;
+                // The copy is written to, whatever may be done with the original.
+                std::io::copy(&mut File::open(entry.path())?, &mut File::create(target)?)?;
             }
         }
     }
@@ -107,13 +111,17 @@ pub fn segment_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 ///
 /// [`Error::Io`].
 pub fn finish_copy(folder: &Path, report: &Report) -> Result<(), Error> {
-    if let Some(last) = segment_files(folder)?.last().filter(|_| report.unfinished_bytes > 0) {
-        let cut = || {
+    if let Some(last) = segment_files(folder)?.last().filter(|_| report.unfinished_bytes > 0 || report.lacks_end) {
+        let finish = || {
             let file = OpenOptions::new().write(true).open(last)?;
-            file.set_len(file.metadata()?.len().saturating_sub(report.unfinished_bytes))?;
+            let end = file.metadata()?.len().saturating_sub(report.unfinished_bytes);
+            file.set_len(end)?;
+            if report.lacks_end {
+                file.write_all_at(b"\n", end)?;
+            }
             file.sync_all()
         };
-        cut().map_err(Error::io(format!("cut {}", last.display())))?;
+        finish().map_err(Error::io(format!("finish {}", last.display())))?;
     }
     HeadFile::new(&folder.join("journal")).write(report.head).map_err(Error::io("write the journal's head file"))
 }

@@ -5,6 +5,7 @@
 //! would be lost. The journal is never changed but for an unfinished end.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
 use checkrein_shared::digest::Digest;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use super::error::Error;
 use super::index::{Index, IndexError};
+use super::inspect::segment_files;
 use super::journal::{Head, HeadFile};
 use super::keys::{self, Pointer};
 use super::local::{self, Options};
@@ -95,18 +97,16 @@ pub fn rebuild(folder: &Path, options: &Options, accept_loss: bool) -> Result<Re
         }
     })?;
     let mut losses = Vec::new();
-    match recorded {
-        Err(()) => {
-            losses.push(Loss {
-                witness: "head file",
-                recorded: None,
-                found: report.head.count,
-                other: false,
-                tasks: Vec::new(),
-            });
-        }
-        Ok(head) => losses.extend(loss("head file", head, &report, &hashes)),
-    }
+    let is_unknown = match recorded {
+        Err(()) => true,
+        // Where there is an index, that remembers instead.
+        Ok(None) => known.is_none() && report.head.count > 0,
+        Ok(Some(_)) => false,
+    };
+    losses.extend(match is_unknown {
+        true => Some(unknown("head file", &report)),
+        false => loss("head file", recorded.ok().flatten(), &report, &hashes),
+    });
     if let Some(mut loss) = loss("index", known, &report, &hashes) {
         loss.tasks = lost(&versions, &report);
         losses.push(loss);
@@ -116,10 +116,21 @@ pub fn rebuild(folder: &Path, options: &Options, accept_loss: bool) -> Result<Re
     }
     if !losses.is_empty() {
         tracing::warn!(folder = %folder.display(), ?losses, "going on after a loss that was accepted");
+    }
+    if !losses.is_empty() || recorded == Ok(None) {
+        // The head file is never ahead of what is on the disk.
+        if let Some(last) = segment_files(folder)?.last() {
+            let synced = File::open(last).and_then(|last| last.sync_all());
+            synced.map_err(Error::io(format!("sync {}", last.display())))?;
+        }
         head_file.write(report.head).map_err(Error::io("write the journal's head file"))?;
     }
     let head = local::rebuild_index(folder, options)?;
     Ok(Rebuilt { head, tasks: report.tasks, losses })
+}
+
+fn unknown(witness: &'static str, report: &Report) -> Loss {
+    Loss { witness, recorded: None, found: report.head.count, other: false, tasks: Vec::new() }
 }
 
 fn loss(witness: &'static str, known: Option<Head>, report: &Report, hashes: &HashMap<u64, Digest>) -> Option<Loss> {

@@ -7,14 +7,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
+use std::time::Duration;
 
 use checkrein_shared::ids::TaskId;
 
 use super::error::Error;
-use super::journal::{self, Head, HeadFile, Scan, ScanError};
+use super::journal::{self, Entry, Head, HeadFile, Scan, ScanError};
 use super::model::{Record, Recorded};
 use super::prune::{CARRIED, FORGOTTEN, Tombstones};
 use serde::Deserialize as _;
+
+/// How often a flawed line of the last segment is read, and how long after each other.
+const READS_MAX: u32 = 3;
+const READ_PAUSE: Duration = Duration::from_millis(50);
 
 /// What [`verify`] found in a journal that is sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub struct Report {
     /// Bytes after the newest record: a batch that is being written, or that a crash
     /// left unfinished. The next opening puts them aside.
     pub unfinished_bytes: u64,
+    /// Whether the newest record has no line end. The next opening adds it.
+    pub lacks_end: bool,
 }
 
 /// Checks the journal of the store in `folder`. Changes nothing.
@@ -76,25 +83,13 @@ pub(super) fn verify_journal(
     for (index, number) in segments.iter().enumerate() {
         let mut scan = Scan::open(&journal_folder, *number, before)?;
         let is_last = index + 1 == segments.len();
-        loop {
-            match scan.next() {
-                Ok(None) => break,
-                Ok(Some(entry)) => {
-                    let offset = entry.position.offset;
-                    let damaged =
-                        |what| Error::Damaged { segment: scan.path().to_path_buf(), line: scan.line(), offset, what };
-                    let recorded = entry.decode_strictly().map_err(damaged)?;
-                    versions.check(&recorded.record).map_err(damaged)?;
-                    see(&recorded);
-                    check_head(head_file, entry.head)?;
-                }
-                Err(ScanError::Flaw(flaw)) => {
-                    let unfinished = if is_last { journal::unfinished_tail(&scan, &flaw)? } else { None };
-                    report.unfinished_bytes = unfinished.ok_or_else(|| scan.damaged(flaw))?;
-                    break;
-                }
-                Err(ScanError::Other(error)) => return Err(error),
-            }
+        while let Some(entry) = if is_last { next_of_last(&mut scan, &mut report)? } else { scan.next_sound()? } {
+            let offset = entry.position.offset;
+            let damaged = |what| Error::Damaged { segment: scan.path().to_path_buf(), line: scan.line(), offset, what };
+            let recorded = entry.decode_strictly().map_err(damaged)?;
+            versions.check(&recorded.record).map_err(damaged)?;
+            see(&recorded);
+            check_head(head_file, entry.head)?;
         }
         report.segments += 1;
         report.bytes += scan.offset();
@@ -112,6 +107,36 @@ pub(super) fn verify_journal(
         }
         _ => Ok(report),
     }
+}
+
+/// The next record of the last segment, which another process may be appending to.
+fn next_of_last(scan: &mut Scan, report: &mut Report) -> Result<Option<Entry>, Error> {
+    if report.lacks_end {
+        return Ok(None);
+    }
+    for attempt in 1.. {
+        let flaw = match scan.next() {
+            Ok(entry) => return Ok(entry),
+            Err(ScanError::Other(error)) => return Err(error),
+            Err(ScanError::Flaw(flaw)) => flaw,
+        };
+        match journal::unfinished_tail(scan, &flaw)? {
+            Some(bytes) => {
+                let entry = scan.without_end(&flaw)?;
+                report.lacks_end = entry.is_some();
+                let taken = if report.lacks_end { flaw.sound_bytes.unwrap_or(0) } else { 0 };
+                report.unfinished_bytes = bytes.saturating_sub(taken);
+                return Ok(entry);
+            }
+            // A line that was still being written when it was read has an end by now.
+            None if attempt < READS_MAX => {
+                std::thread::sleep(READ_PAUSE);
+                scan.again()?;
+            }
+            None => return Err(scan.damaged(flaw)),
+        }
+    }
+    Ok(None)
 }
 
 /// The numbers of each task's events: without gaps, and from 1 unless the task was forgotten.

@@ -11,7 +11,7 @@ use checkrein_shared::records::{Checkpoint, CheckpointRef};
 use serde::Serialize;
 
 use super::named::{Named, OfTask};
-use super::{DataFolder, advice};
+use super::{DataFolder, WITHOUT_HEAD_FILE, advice};
 use crate::store::{self, IndexCheck};
 
 /// The largest checkpoint record that is read.
@@ -49,6 +49,8 @@ pub struct Audit {
     pub checkpoints: u64,
     /// How many blobs the records name, also by way of other blobs.
     pub blobs: u64,
+    /// What is to be said about the head file; `None` where it is as it should be.
+    pub head_file: Option<String>,
     /// What was found out about the index.
     pub index: Option<String>,
     /// How many problems there are.
@@ -93,6 +95,9 @@ pub fn audit(data: &DataFolder) -> Audit {
             (found.segments, found.pruned, found.tasks) = (report.segments, report.pruned, report.tasks);
             named.keep(&report.newest);
             check_index(&index, report.head.count, &heads, &mut found);
+            if report.head_file.is_none() && report.head.count > 0 {
+                check_head_file(&index, &mut found);
+            }
         }
         Err(error) => found.add(crate::chain_of(&error), None, advice(&error)),
     }
@@ -111,6 +116,18 @@ pub fn audit(data: &DataFolder) -> Audit {
     found
 }
 
+/// The head file is missing: is there somebody else who remembers how long the journal was?
+fn check_head_file(index: &IndexCheck, found: &mut Audit) {
+    if !matches!(index, IndexCheck::Missing | IndexCheck::Broken(_) | IndexCheck::Unread(_)) {
+        found.head_file = Some("missing; the next start writes it anew".to_owned());
+        return;
+    }
+    let what = "the head file is missing, and the index can't be asked either: \
+        whether the end of the journal is gone can't be told";
+    found.add(what.to_owned(), Some("HEAD".to_owned()), WITHOUT_HEAD_FILE);
+    found.head_file = Some("missing".to_owned());
+}
+
 fn check_index(
     index: &IndexCheck,
     records: u64,
@@ -121,6 +138,7 @@ fn check_index(
     let text = match index {
         IndexCheck::Missing => format!("missing; {rebuild}"),
         IndexCheck::InUse => "not checked: another process has it open".to_owned(),
+        IndexCheck::Unread(why) => format!("not checked: {why}"),
         IndexCheck::Broken(why) => format!("broken ({why}); {rebuild}"),
         IndexCheck::Sound(head) if head.count > records => {
             let what = format!("the index knows of {} records, the journal has only {records}", head.count);

@@ -16,6 +16,10 @@ pub use audit::{Audit, Problem, audit};
 pub use backup::{Backup, BackupError, backup};
 pub use stats::{Amount, Stats, stats};
 
+/// What to do without a head file.
+const WITHOUT_HEAD_FILE: &str = "restore the file or a backup; where there is none and the journal itself is sound, \
+    `checkrein store rebuild --accept-loss` writes the file anew";
+
 /// The parts of a data folder.
 #[derive(Debug, Clone)]
 pub struct DataFolder {
@@ -43,9 +47,34 @@ impl DataFolder {
         self.root.join("keys")
     }
 
+    /// Whether something was stored here and nothing of the journal is left: then this is no first run.
+    ///
+    /// # Errors
+    ///
+    /// Where it can't be told: a folder that may not be read, or that is none.
+    pub fn has_lost_its_journal(&self) -> std::io::Result<bool> {
+        if !names(&self.store().join("journal"))?.is_empty() {
+            return Ok(false);
+        }
+        let left = names(&self.store())?;
+        // Blobs lie in folders named by two digits; the others are made when the folder is opened.
+        let is_blob = |name: &std::ffi::OsString| name.len() == 2;
+        Ok(left.iter().any(|name| name.to_string_lossy().starts_with("index"))
+            || names(&self.blobs())?.iter().any(is_blob))
+    }
+
     /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+}
+
+/// The names in a folder, which need not be there.
+fn names(folder: &Path) -> std::io::Result<Vec<std::ffi::OsString>> {
+    match folder.read_dir() {
+        Ok(entries) => entries.map(|entry| entry.map(|entry| entry.file_name())).collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 
@@ -55,9 +84,8 @@ fn advice(error: &store::Error) -> &'static str {
         store::Error::LostAcknowledged { .. } | store::Error::HeadMismatch { .. } => {
             "restore a backup; where there is none, `checkrein store rebuild` says what would be lost by going on"
         }
-        store::Error::HeadDamaged { .. } => {
-            "where the journal itself is sound, `checkrein store rebuild --accept-loss` writes the file anew"
-        }
+        store::Error::HeadDamaged { .. } | store::Error::Unwitnessed { .. } => WITHOUT_HEAD_FILE,
+        store::Error::Io { .. } => "see who owns the data folder, who may read it, and whether its disk is sound",
         store::Error::UnknownFormat { .. } => "use the version of Checkrein that wrote it, or a newer one",
         _ => "keep the folder as it is and restore a backup: `checkrein --data BACKUP ...` works on one directly",
     }

@@ -59,7 +59,10 @@ pub fn stats(data: &DataFolder) -> Result<Stats, Error> {
     each_file(&store.join("index"), &mut |_, bytes| stats.index.add(bytes))?;
     for folder in store.read_dir().map_err(store::io_error(&store))?.filter_map(Result::ok) {
         if folder.file_name().to_string_lossy().starts_with("index.aside-") {
-            each_file(&folder.path(), &mut |_, bytes| stats.aside.add(bytes))?;
+            // What is broken may be anything, also something that can't be listed.
+            if each_file(&folder.path(), &mut |_, bytes| stats.aside.add(bytes)).is_err() {
+                stats.aside.add(folder.metadata().map_or(0, |metadata| metadata.len()));
+            }
         }
     }
     each_file(&data.blobs(), &mut |path, bytes| {

@@ -40,6 +40,11 @@ impl HeadFile {
         Self { path: folder.join("HEAD") }
     }
 
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// What the file says; `None` where there is no file.
     pub(in crate::store) fn read(&self) -> Result<Option<Head>, Error> {
         let mut bytes = Vec::new();

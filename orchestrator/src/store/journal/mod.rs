@@ -32,7 +32,7 @@ pub(super) use read::Reader;
 pub(super) use recovery::{Opened, open_from};
 pub use repair::TornTail;
 pub(super) use repair::unfinished_tail;
-pub(super) use scan::{Scan, ScanError};
+pub(super) use scan::{Entry, Scan, ScanError};
 pub(super) use segment::{list, path_of};
 
 /// A broken disk, for tests of what stands on the journal.

@@ -6,7 +6,7 @@
 //! place; nothing that was acknowledged is ever cut off, and a journal that has
 //! lost its end is never taken for a shorter one, nor for a new one.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -30,6 +30,8 @@ pub(in crate::store) struct Opened {
     pub(in crate::store) torn: Option<TornTail>,
     /// Where the chain begins.
     pub(in crate::store) front: Front,
+    /// Whether the head file was missing and was written anew.
+    pub(in crate::store) head_file_was_missing: bool,
 }
 
 /// As [`open_from`], where nobody knows of anything pruned.
@@ -55,15 +57,9 @@ pub(in crate::store) fn open_from(
     had_index: bool,
     known_front: Option<Front>,
 ) -> Result<Opened, Error> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(Error::io(format!("make the folder {}", folder.display())))?;
-    segment::clear_unborn(folder)?;
-    let segments = segment::list(folder)?;
     let head_file = HeadFile::new(folder);
     let recorded = head_file.read()?;
+    let segments = if is_there(folder)? { segment::list(folder)? } else { Vec::new() };
     let witnesses: Vec<Witness> = [("head file", recorded), ("index", index)]
         .into_iter()
         .filter_map(|(name, head)| Some(Witness { name, head: head? }))
@@ -72,12 +68,29 @@ pub(in crate::store) fn open_from(
         return begin(folder, segment_bytes_max, &head_file, &witnesses, had_index);
     };
     let front = front(folder, &segments, known_front)?;
-    let opened = resume(folder, segment_bytes_max, (front, last), &witnesses)?;
+    if witnesses.is_empty() && !is_unused(folder, last)? {
+        return Err(Error::Unwitnessed { path: head_file.path().to_path_buf() });
+    }
+    segment::clear_unborn(folder)?;
+    let mut opened = resume(folder, segment_bytes_max, (front, last), &witnesses)?;
     if recorded.is_none() {
         tracing::warn!(folder = %folder.display(), "the journal's head file was missing and is written anew");
         head_file.write(opened.writer.head()).map_err(Error::io("write the journal's head file"))?;
+        opened.head_file_was_missing = opened.writer.head().count > 0;
     }
     Ok(opened)
+}
+
+fn is_there(folder: &Path) -> Result<bool, Error> {
+    folder.try_exists().map_err(Error::io(format!("look at the folder {}", folder.display())))
+}
+
+/// Whether nothing has ever been written but the header of the first segment: a crash in the first moment leaves that,
+/// and no head file yet.
+fn is_unused(folder: &Path, last: u32) -> Result<bool, Error> {
+    let scan = Scan::open(folder, last, None)?;
+    let length = scan.path().metadata().map_err(Error::io(format!("measure {}", scan.path().display())))?.len();
+    Ok(last == 1 && length == scan.offset())
 }
 
 /// The first run: there must be no sign of an earlier one.
@@ -97,11 +110,21 @@ fn begin(
         return Err(Error::MissingSegment(segment::path_of(folder, 1)));
     }
     let doing = || format!("begin the journal in {}", folder.display());
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(Error::io(format!("make the folder {}", folder.display())))?;
+    segment::clear_unborn(folder)?;
+    // The folders themselves may be as young as what is in them.
+    for above in folder.ancestors().skip(1).take(2).filter(|above| !above.as_os_str().is_empty()) {
+        File::open(above).and_then(|above| above.sync_all()).map_err(Error::io(doing()))?;
+    }
     let head = Head::default();
     let (file, length) = segment::create(folder, 1, head).map_err(Error::io(doing()))?;
     head_file.write(head).map_err(Error::io(doing()))?;
     let writer = Writer::new(folder.to_path_buf(), 1, file, length, head, segment_bytes_max);
-    Ok(Opened { writer, torn: None, front: Front::default() })
+    Ok(Opened { writer, torn: None, front: Front::default(), head_file_was_missing: false })
 }
 
 fn resume(
@@ -152,7 +175,7 @@ fn resume(
     if scan.format() != FORMAT {
         writer.begin_segment();
     }
-    Ok(Opened { writer, torn, front })
+    Ok(Opened { writer, torn, front, head_file_was_missing: false })
 }
 
 /// The segment from which on everything is read: it holds the oldest record that a witness names.

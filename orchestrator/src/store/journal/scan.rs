@@ -173,6 +173,29 @@ impl Scan {
         Ok(Some(Entry { position, head, format: self.format, bytes }))
     }
 
+    /// Has the next line read from the file anew.
+    pub(in crate::store) fn again(&mut self) -> Result<(), Error> {
+        let sought = self.reader.seek(SeekFrom::Start(self.offset));
+        sought.map(drop).map_err(Error::io(format!("read {}", self.path.display())))
+    }
+
+    /// The record that the flaw is about, where it lacks only its line's end. Opening adds that; whoever changes
+    /// nothing takes the record as it is.
+    pub(in crate::store) fn without_end(&mut self, flaw: &Flaw) -> Result<Option<Entry>, Error> {
+        let Some(length) = flaw.sound_bytes.and_then(|sound| usize::try_from(sound).ok()) else { return Ok(None) };
+        let mut bytes = vec![0; length];
+        let file = self.reader.get_ref();
+        file.read_exact_at(&mut bytes, self.offset).map_err(Error::io(format!("read {}", self.path.display())))?;
+        bytes.push(b'\n');
+        let Ok(head) = follows(self.head, &bytes) else { return Ok(None) };
+        let length = u32::try_from(bytes.len()).expect("a line is shorter than LINE_BYTES_MAX");
+        let position = Position { segment: self.segment, offset: self.offset, length };
+        self.head = head;
+        self.line += 1;
+        self.offset += bytes.len() as u64 - 1;
+        Ok(Some(Entry { position, head, format: self.format, bytes }))
+    }
+
     /// As [`Scan::next`], where nothing can be repaired.
     pub(in crate::store) fn next_sound(&mut self) -> Result<Option<Entry>, Error> {
         self.next().map_err(|error| match error {

@@ -70,6 +70,7 @@ pub struct LocalStore {
     pruning: tokio::sync::Mutex<()>,
     torn: Option<TornTail>,
     rebuilt: Option<String>,
+    head_file_was_missing: bool,
 }
 
 impl LocalStore {
@@ -96,6 +97,11 @@ impl LocalStore {
     /// Why this opening rebuilt the index from nothing, if it did.
     pub fn rebuilt(&self) -> Option<&str> {
         self.rebuilt.as_deref()
+    }
+
+    /// Whether this opening found no head file, and wrote it anew.
+    pub fn head_file_was_missing(&self) -> bool {
+        self.head_file_was_missing
     }
 
     /// Why nothing can be stored now, as far as the newest attempt tells: a full disk, or one that fails.

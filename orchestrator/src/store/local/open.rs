@@ -247,6 +247,7 @@ fn start(
         threads: Mutex::new(vec![appending, indexing]),
         pruning: tokio::sync::Mutex::new(()),
         torn: opened.torn,
+        head_file_was_missing: opened.head_file_was_missing,
         rebuilt,
     })
 }

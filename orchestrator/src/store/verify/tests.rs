@@ -100,9 +100,44 @@ async fn both_find_a_changed_byte_a_missing_line_and_a_cut_end() {
             // The script takes a while for each record.
             if let Some(output) = (segment > 1).then(|| by_hand(folder.path())).flatten() {
                 assert!(!output.status.success(), "change {number} in segment {segment}");
+                assert!(!output.stderr.is_empty(), "change {number} in segment {segment} is not told");
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_last_record_without_a_line_end_is_no_loss() {
+    let folder = store().await;
+    let whole = verify(folder.path()).unwrap();
+    let last = journal::path_of(&folder.path().join("journal"), last_segment().await);
+    let text = fs::read(&last).unwrap();
+    // The line end is gone, or is another byte.
+    for (end, unfinished) in [(&b""[..], 0), (b"x", 1)] {
+        fs::write(&last, [&text[..text.len() - 1], end].concat()).unwrap();
+        let report = verify(folder.path()).unwrap();
+        assert_eq!((report.head, report.unfinished_bytes, report.lacks_end), (whole.head, unfinished, true));
+        crate::store::finish_copy(folder.path(), &report).unwrap();
+        assert_eq!(fs::read(&last).unwrap(), text);
+        assert_eq!(verify(folder.path()).unwrap(), Report { bytes: report.bytes + 1, ..whole.clone() }, "{unfinished}");
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_was_still_being_written_is_read_again() {
+    let folder = store().await;
+    let journal_folder = folder.path().join("journal");
+    let last = journal::path_of(&journal_folder, last_segment().await);
+    let text = fs::read(&last).unwrap();
+    let header = text.iter().position(|b| *b == b'\n').unwrap() + 1;
+    fs::write(&last, &text[..header + 20]).unwrap();
+    let mut scan = Scan::open(&journal_folder, last_segment().await, None).unwrap();
+    assert!(matches!(scan.next(), Err(ScanError::Flaw(_))));
+    fs::write(&last, &text).unwrap();
+    scan.again().unwrap();
+    let mut report = Report::default();
+    let entry = next_of_last(&mut scan, &mut report).unwrap().unwrap();
+    assert_eq!((entry.position.offset, report), (header as u64, Report::default()));
 }
 
 #[test]
@@ -111,6 +146,23 @@ fn a_folder_without_a_journal_is_an_error_that_names_it() {
     assert!(verify(folder.path()).unwrap_err().to_string().contains("journal"));
     fs::create_dir(folder.path().join("journal")).unwrap();
     assert!(matches!(verify(folder.path()), Err(Error::MissingSegment(_))));
+}
+
+#[tokio::test]
+async fn the_script_says_what_is_wrong_with_a_head_file_and_an_empty_segment() {
+    let wrong: [(&str, &[u8], &str); 4] = [
+        ("HEAD", b"", "HEAD is missing or damaged"),
+        ("HEAD", b"{\"count\":9,\"format\":1,\"hash\":null}", "HEAD knows of 9 records, only 8 are there"),
+        ("HEAD", b"{\"count\":7,\"format\":1,\"hash\":null}", "HEAD names another record"),
+        ("00000002.jsonl", b"", "there is no header"),
+    ];
+    for (file, bytes, said) in wrong {
+        let folder = store().await;
+        fs::write(folder.path().join("journal").join(file), bytes).unwrap();
+        let Some(output) = by_hand(folder.path()) else { return };
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && text.lines().all(|line| line.ends_with(said)), "{text}");
+    }
 }
 
 #[tokio::test]

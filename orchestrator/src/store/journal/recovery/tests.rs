@@ -247,7 +247,7 @@ fn a_missing_segment_is_named_and_never_a_first_run() {
 }
 
 #[test]
-fn a_head_file_that_is_damaged_is_an_error_and_a_missing_one_is_written_anew() {
+fn a_head_file_that_is_damaged_is_an_error_and_a_missing_one_is_written_anew_where_the_index_remembers() {
     let (original, head) = journal(4, true);
     let path = original.path().join("HEAD");
     let whole = fs::read(&path).unwrap();
@@ -263,8 +263,47 @@ fn a_head_file_that_is_damaged_is_an_error_and_a_missing_one_is_written_anew() {
         assert!(reopen(original.path()).is_err_and(|error| error.is_integrity()) || index + 1 == whole.len());
     }
     fs::remove_file(&path).unwrap();
-    assert_eq!(reopen(original.path()).unwrap().writer.head(), head);
+    let opened = super::open(original.path(), SEGMENT, Some(head), true).unwrap();
+    assert!(opened.writer.head() == head && opened.head_file_was_missing);
     assert_eq!(fs::read(&path).unwrap(), whole);
+    assert!(!super::open(original.path(), SEGMENT, Some(head), true).unwrap().head_file_was_missing);
+}
+
+#[test]
+fn where_nobody_remembers_how_long_the_journal_was_it_is_not_taken_as_it_stands() {
+    let (original, _) = journal(4, true);
+    fs::remove_file(original.path().join("HEAD")).unwrap();
+    let last = last_segment(original.path());
+    // Cut at the end of a line, or not at all: both look the same.
+    for cut in [None, Some(1)] {
+        let lines = fs::read(&last).unwrap();
+        let kept = lines.split_inclusive(|b| *b == b'\n').count() - cut.unwrap_or(0);
+        put(&last, lines.split_inclusive(|b| *b == b'\n').take(kept).collect::<Vec<_>>().concat()).unwrap();
+        let before = text(original.path());
+        for had_index in [false, true] {
+            let error = super::open(original.path(), SEGMENT, None, had_index).err();
+            assert!(matches!(&error, Some(error @ Error::Unwitnessed { .. }) if error.is_integrity()), "{error:?}");
+        }
+        assert_eq!(text(original.path()), before);
+        assert!(!original.path().join("HEAD").exists());
+    }
+}
+
+#[test]
+fn a_crash_in_the_first_moment_leaves_a_journal_that_opens() {
+    let folder = memory_folder();
+    let path = segment::path_of(folder.path(), 1);
+    drop(reopen(folder.path()).unwrap());
+    fs::remove_file(folder.path().join("HEAD")).unwrap();
+    let opened = reopen(folder.path()).unwrap();
+    assert_eq!((opened.writer.head().count, opened.head_file_was_missing), (0, false));
+    assert!(folder.path().join("HEAD").exists());
+    drop(opened);
+    // The segment was not even born yet.
+    fs::remove_file(folder.path().join("HEAD")).unwrap();
+    fs::rename(&path, path.with_extension("jsonl.tmp")).unwrap();
+    assert_eq!(reopen(folder.path()).unwrap().writer.head().count, 0);
+    assert!(!path.with_extension("jsonl.tmp").exists());
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::store::verify;
+use crate::store::{RebuildError, rebuild, verify};
 
 /// Copies a folder as it stands, as a crash would leave it.
 pub(super) fn copy(from: &Path, to: &Path) {
@@ -135,6 +135,31 @@ async fn an_index_that_is_ahead_of_the_journal_or_of_another_one_stops_everythin
     fs::remove_dir_all(&journal).unwrap();
     let error = LocalStore::open(folder.path(), &options()).unwrap_err();
     assert!(matches!(error, Error::LostAcknowledged { found: 0, .. }), "never taken for a first run: {error}");
+}
+
+#[tokio::test]
+async fn without_head_file_and_index_only_a_person_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    fill(&store, 0, 5).await;
+    let head = store.head();
+    store.close().await.unwrap();
+    let (head_file, index) = (folder.path().join("journal/HEAD"), folder.path().join("index"));
+    fs::remove_file(&head_file).unwrap();
+    let again = open(folder.path());
+    assert!(again.head_file_was_missing(), "the index remembers");
+    drop(again);
+    fs::remove_file(&head_file).unwrap();
+    fs::remove_dir_all(&index).unwrap();
+    let error = LocalStore::open(folder.path(), &options()).unwrap_err();
+    assert!(matches!(error, Error::Unwitnessed { .. }), "{error}");
+    assert!(!head_file.exists() && !index.exists(), "nothing was changed");
+    let Err(RebuildError::WouldLose(losses)) = rebuild(folder.path(), &options(), false) else {
+        panic!("it is not said")
+    };
+    assert_eq!((losses.len(), losses[0].witness, losses[0].recorded), (1, "head file", None));
+    rebuild(folder.path(), &options(), true).unwrap();
+    assert_eq!(open(folder.path()).head(), head);
 }
 
 #[tokio::test]
