@@ -10,6 +10,7 @@ use std::sync::Arc;
 use checkrein_shared::blob::{self, Blobs};
 use checkrein_shared::bus::{Pool, Queue};
 use checkrein_shared::ids::{InstanceId, MessageId, TaskId};
+use checkrein_shared::policy::CompiledPolicy;
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,6 +119,11 @@ impl Engine {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    /// Remembers a policy that was compiled already, so that it is not compiled once more.
+    pub fn know_policy(&self, policy: Arc<CompiledPolicy>) {
+        self.loader.know_policy(policy);
     }
 
     pub(crate) fn store(&self) -> &dyn Store {

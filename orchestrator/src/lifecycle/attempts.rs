@@ -270,8 +270,11 @@ impl Turn<'_> {
     fn applied(&mut self, grant: &GrantId, changeset: &ChangesetRef, target: Digest, epoch: u64) -> Handled {
         let redeemed = |g: &&mut super::task::Grant| &g.id == grant && &g.changeset == changeset;
         let Some(found) = self.task.grants.iter_mut().find(redeemed) else { return Ok(Some(Reason::Superseded)) };
-        if found.status == (GrantStatus::Settled {}) {
-            return Ok(Some(Reason::Duplicate));
+        match found.status {
+            GrantStatus::Redeemed {} => {}
+            GrantStatus::Settled {} => return Ok(Some(Reason::Duplicate)),
+            // Nobody was allowed to: whatever is in the target is drift, and is found by measuring it.
+            GrantStatus::Issued {} | GrantStatus::Void { .. } => return Ok(Some(Reason::Superseded)),
         }
         found.status = GrantStatus::Settled {};
         self.task.applied.push(changeset.clone());

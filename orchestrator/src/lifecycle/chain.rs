@@ -109,11 +109,14 @@ impl Turn<'_> {
         self.head = Some(checkpoint);
     }
 
-    /// Writes a control checkpoint, where the policy has the trigger on.
-    pub(super) fn control(&mut self, trigger: Trigger) {
-        if self.trigger_is_on(trigger) {
+    /// Writes a control checkpoint, where the policy has the trigger on; says whether it did. One turn writes at most
+    /// one: only the newest is named by the journal's record.
+    pub(super) fn control(&mut self, trigger: Trigger) -> bool {
+        let on = self.trigger_is_on(trigger);
+        if on {
             self.control_always(trigger);
         }
+        on
     }
 
     /// Writes a control checkpoint: where the files stand comes from the head, everything else from the task.

@@ -44,7 +44,8 @@ impl Turn<'_> {
     }
 
     pub(super) fn void_grant(&mut self, id: &GrantId, why: &str) {
-        let open = |g: &&mut Grant| &g.id == id && !matches!(g.status, GrantStatus::Settled {});
+        let open =
+            |g: &&mut Grant| &g.id == id && matches!(g.status, GrantStatus::Issued {} | GrantStatus::Redeemed {});
         if let Some(grant) = self.task.grants.iter_mut().find(open) {
             grant.status = GrantStatus::Void { reason: why.to_owned() };
         }

@@ -9,6 +9,7 @@ use checkrein_shared::policy::OnTimeout;
 use super::decision::Reason;
 use super::task::{About, Answer, Item, Outcome, State};
 use super::turn::{Handled, Turn};
+use super::verdicts::KEY_FIELD;
 
 impl Turn<'_> {
     /// Asks a person of a level, or of the policy's first one.
@@ -50,6 +51,29 @@ impl Turn<'_> {
                 slots.iter_mut().filter(|s| s.answer == Answer::Awaited).filter_map(|s| s.item.as_mut()).find(wanted)
             }
             _ => None,
+        }
+    }
+
+    /// The item about which a person is asked, also where the task is paused.
+    pub(super) fn asked_mut(&mut self) -> Option<&mut Item> {
+        match &mut self.task.state {
+            State::Waiting { item } => Some(item),
+            State::Paused { from, .. } => match from.as_mut() {
+                State::Waiting { item } => Some(item),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Says on the open item in what the subject differs from what is in force now.
+    pub(super) fn note_differences(&mut self) {
+        let (Some(live), Some(subject)) = (self.task.live_bindings(), self.task.subject.clone()) else { return };
+        let differences = subject.bindings.differences(&live);
+        if let Some(item) = self.asked_mut() {
+            // What is no binding was not compared, so it stays.
+            item.stale.retain(|m| m.field == "findings" || m.field == KEY_FIELD);
+            item.stale.extend(differences);
         }
     }
 

@@ -75,7 +75,7 @@ impl Turn<'_> {
     }
 
     fn item_approved(&mut self, item: &Item) -> Handled {
-        self.control(Trigger::ApprovalAfter);
+        let written = self.control(Trigger::ApprovalAfter);
         match &item.about {
             About::Gate {} | About::Overlap {} if self.task.drifted.is_some() => {
                 // The consent stands, but what it was about does not: the change is rebased and reviewed again.
@@ -84,14 +84,10 @@ impl Turn<'_> {
             }
             About::Gate {} if item.stale.iter().any(|m| m.field != "findings") => {
                 // Specification or plan changed under the question: what is there now was not judged by anybody.
-                self.control_always(Trigger::SpecChanged);
-                match (self.task.next_step(), self.task.subject.as_ref().map(|s| s.trigger)) {
-                    (None, Some(trigger)) => self.start_round(trigger),
-                    _ => {
-                        self.go_on();
-                        Ok(None)
-                    }
+                if !written {
+                    self.control_always(Trigger::SpecChanged);
                 }
+                self.judge_again()
             }
             About::Gate {} => {
                 for open in &mut self.task.findings {

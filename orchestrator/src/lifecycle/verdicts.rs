@@ -73,20 +73,20 @@ impl Turn<'_> {
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
             }
-            State::Waiting { mut item } => {
-                // Whoever has the page open has not seen this: an approval must name the new hash.
-                let old = item.hash;
-                item.hash = Digest::of(format!("{old} {}", verdict.review_id));
-                item.stale.push(Mismatch {
-                    field: "findings".into(),
-                    old: old.to_string(),
-                    new: item.hash.to_string(),
-                });
-                self.task.state = State::Waiting { item };
+            _ => {
+                if let Some(item) = self.asked_mut() {
+                    // Whoever has the page open has not seen this: an approval must name the new hash.
+                    let old = item.hash;
+                    item.hash = Digest::of(format!("{old} {}", verdict.review_id));
+                    item.stale.push(Mismatch {
+                        field: "findings".into(),
+                        old: old.to_string(),
+                        new: item.hash.to_string(),
+                    });
+                }
+                // Elsewhere there is nothing under way that it could stop; its findings veto the next `continue`.
                 Ok(None)
             }
-            // Elsewhere there is nothing under way that it could stop; its findings veto the next `continue`.
-            _ => Ok(None),
         }
     }
 
@@ -240,13 +240,12 @@ impl Turn<'_> {
                 self.void_grants("a reviewer's key was revoked");
                 self.start_round(trigger)
             }
-            (State::Running { .. }, _) => {
+            (State::Running { .. } | State::Paused { .. } | State::Waiting { .. }, _) => {
                 self.void_grants("a reviewer's key was revoked");
-                Ok(None)
-            }
-            (State::Waiting { item }, _) => {
-                let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));
-                item.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+                if let Some(item) = self.asked_mut() {
+                    let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));
+                    item.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+                }
                 Ok(None)
             }
             (State::Cancelling { .. }, _) => Ok(Some(Reason::NotInThisState)),
