@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-    Watched,
+    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
+    RedeemAnswer, RedeemRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -130,6 +130,14 @@ impl Coordinator for LocalCoordinator {
             Some(GrantStatus::Void { reason }) => RedeemAnswer::Refused { reason },
             _ => RedeemAnswer::Refused { reason: "the grant was used or is not known".into() },
         })
+    }
+
+    async fn claim_effect(&self, request: ClaimRequest) -> Result<ClaimAnswer, Error> {
+        crate::claims::claim(&self.engine, request).await
+    }
+
+    async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error> {
+        crate::claims::settle(&self.engine, settlement).await
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {

@@ -3,6 +3,8 @@
 //! Made from the journal's record: what happened, and the task afterwards. It
 //! decides nothing, and nothing is read back from these texts.
 
+mod effects;
+
 use checkrein_shared::api::{EventView, TaskState, Tone};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{
@@ -102,8 +104,13 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::RedeemRequested { request } => {
             Line::new(Tone::Info, format!("grant {} is used: the target was measured once more", request.grant))
         }
-        EventKind::EffectSettled { key, outcome } => {
-            Line::new(Tone::Info, format!("effect {} settled: {outcome:?}", key.short()))
+        EventKind::EffectClaimed { request } => effects::claimed(request, task),
+        EventKind::EffectSettled { settlement } | EventKind::EffectProbed { settlement } => {
+            effects::settled(settlement)
+        }
+        EventKind::EffectJudged { by, key, done, reason } => {
+            let happened = if *done { "happened" } else { "did not happen" };
+            Line::new(Tone::Info, format!("{by} says that effect {} {happened}: {reason}", key.short()))
         }
         EventKind::BudgetHit { budget } => Line::new(Tone::Bad, format!("budget used up: {budget}")),
         EventKind::PauseRequested { by } => Line::new(Tone::Info, format!("{by} wants it paused")),

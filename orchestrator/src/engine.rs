@@ -15,12 +15,13 @@ use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::guards::guard;
 use crate::clock::Clock;
 use crate::inputs::{self, Loader};
 use crate::lifecycle::{
     Decision, Destination, Effect, Event, EventKind, IllegalTransition, NewTask, Reason, Task, Timer, create, decide,
 };
-use crate::store::{self, Commit, CommitError, OutgoingMessage, Store, TimerChange, TimerId};
+use crate::store::{self, Commit, CommitError, OutgoingMessage, RowChange, Store, TimerChange, TimerId};
 
 /// How often a commit is tried again because somebody else was first.
 const CONFLICTS_MAX: u32 = 64;
@@ -158,10 +159,12 @@ impl Engine {
         let policy = self.loader.policy(new.policy.digest).await?;
         let empty = crate::lifecycle::Change::default();
         let unaffected = std::collections::BTreeSet::new();
+        let no_effects = BTreeMap::new();
         let context = crate::lifecycle::Context {
             policy: &policy,
             head: None,
             change: &empty,
+            effects: &no_effects,
             unaffected: &unaffected,
             orchestrator: &self.instance,
             version: 0,
@@ -181,7 +184,8 @@ impl Engine {
     pub async fn handle(&self, id: &TaskId, kind: EventKind, cause: Option<MessageId>) -> Result<Handled, Error> {
         for _ in 0..CONFLICTS_MAX {
             let (task, version) = self.task(id).await?;
-            let inputs = self.loader.inputs(&task, &kind).await?;
+            let mut inputs = self.loader.inputs(&task, &kind).await?;
+            inputs.effects = crate::ledger::for_decision(self.store(), &task, &kind).await?;
             let event = Event { at: self.clock.now().max(task.updated_at), kind: kind.clone() };
             // Synchronous, and bounded by the limits on expressions.
             let decision = decide(&task, &event, &inputs.context(&self.instance, version))?;
@@ -240,10 +244,11 @@ impl Engine {
                 Effect::ClearTimer { timer } => {
                     timers.insert(timer.name(), TimerChange::Clear { id: timer_id(&timer) });
                 }
+                Effect::PutRow { table, key, value } => commit.rows.push(RowChange::Put { table, key, value }),
             }
         }
         commit.timers = timers.into_values().collect();
-        if !blobs.is_empty() {
+        if !guard!(BlobsBeforeCommit, blobs.is_empty()) {
             self.blobs.put_all(blobs).await?;
         }
         Ok(self.store.commit(id, version, commit).await?.version)

@@ -18,10 +18,11 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use checkrein_shared::api::routes::{
-    self, ActRequest, Created, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored, WAIT_MS_MAX,
+    self, ActRequest, CollectRequest, Created, EffectsQuery, EventsQuery, Health, PROBLEM_TYPE, Problem, Stored,
+    WAIT_MS_MAX,
 };
 use checkrein_shared::api::socket::SocketAddress;
-use checkrein_shared::api::{Api, Error, Submission};
+use checkrein_shared::api::{Api, EffectCursor, Error, Submission};
 use checkrein_shared::blob::BLOB_BYTES_MAX;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
@@ -75,6 +76,9 @@ pub fn router(api: Arc<dyn Api>, health: Health) -> Router {
         .route(routes::CHECKPOINTS, get(checkpoints))
         .route(routes::EVIDENCE, get(evidence))
         .route(routes::INBOX, get(inbox))
+        .route(routes::EFFECTS, get(effects))
+        .route(routes::EPITAPH, get(epitaph))
+        .route(routes::COLLECT, post(collect))
         .route(routes::BLOB, get(blob))
         .layer(DefaultBodyLimit::max(routes::BODY_BYTES_MAX))
         .merge(blobs)
@@ -139,8 +143,34 @@ async fn evidence(State(api): Shared, PathParam(id): PathParam<String>) -> Respo
     }
 }
 
+async fn epitaph(State(api): Shared, PathParam(id): PathParam<String>) -> Response {
+    match task_id(&id) {
+        Ok(id) => answer(api.epitaph(&id).await),
+        Err(error) => refuse(error),
+    }
+}
+
+async fn collect(State(api): Shared, body: Bytes) -> Response {
+    match parse::<CollectRequest>("request", &body) {
+        Ok(request) => answer(api.collect(request.dry_run).await),
+        Err(error) => refuse(error),
+    }
+}
+
 async fn inbox(State(api): Shared) -> Response {
     answer(api.inbox().await)
+}
+
+async fn effects(State(api): Shared, query: Result<Query<EffectsQuery>, QueryRejection>) -> Response {
+    let Ok(Query(EffectsQuery { task, after_task, after_key })) = query else {
+        return refuse(Error::Invalid("the query is not `task=T&after_task=T&after_key=K`".to_owned()));
+    };
+    let after = match (after_task, after_key) {
+        (Some(task), Some(key)) => Some(EffectCursor { task, key }),
+        (None, None) => None,
+        _ => return refuse(Error::Invalid("a page goes on after a task and a key, both".to_owned())),
+    };
+    answer(api.effects(task.as_ref(), after.as_ref()).await)
 }
 
 async fn blob(State(api): Shared, PathParam(digest): PathParam<String>) -> Response {

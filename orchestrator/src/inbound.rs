@@ -10,6 +10,7 @@ use checkrein_shared::records::{Attempt, Checkpoint, CheckpointMessage, Role, Ve
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use tokio_util::sync::CancellationToken;
 
+use crate::guards::guard;
 use crate::coordinator::Refusals;
 use crate::engine::{self, Engine, Handled};
 use crate::inputs;
@@ -135,11 +136,14 @@ impl Inbound {
         if checkpoint.task_id != body.task_id
             || checkpoint.checkpoint_id != body.checkpoint_id
             || checkpoint.epoch != body.epoch
-            || checkpoint.author.role != Role::Worker
+            || !guard!(CheckpointIsWorkers, checkpoint.author.role == Role::Worker)
         {
             return Err(Refused::ForGood("the message and its checkpoint do not belong together".into()));
         }
-        if let Some(missing) = self.missing_blob(checkpoint).await? {
+        let missing = self.missing_blob(checkpoint).await?;
+        if !guard!(BlobsBeforeRecords, missing.is_none())
+            && let Some(missing) = missing
+        {
             let hash = checkpoint.integrity.checkpoint_hash;
             let reason = format!("the blob {missing} that it names is not stored");
             self.refusals.add(body.checkpoint_id.clone(), hash, reason);
@@ -174,7 +178,7 @@ impl Inbound {
         ];
         named.extend(checkpoint.resume.run_state);
         for digest in named {
-            if self.engine.blobs().size(digest).await?.is_none() {
+            if self.engine.blobs().keep(digest).await?.is_none() {
                 return Ok(Some(digest));
             }
         }
@@ -223,7 +227,7 @@ impl Inbound {
         let verified = self.keys.verify(envelope, PayloadType::Verdict, Role::Reviewer, now);
         let verified = verified.map_err(|e| crate::chain_of(&e))?;
         let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;
-        if verdict.reviewer.identity != verified.instance {
+        if !guard!(SignerIsReviewer, verdict.reviewer.identity == verified.instance) {
             return Err(format!(
                 "the verdict says that `{}` judged, but the key is `{}`'s",
                 verdict.reviewer.identity, verified.instance

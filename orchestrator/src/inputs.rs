@@ -9,7 +9,7 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::json;
 use checkrein_shared::policy::{CompiledPolicy, ResolvedPolicy};
-use checkrein_shared::records::Checkpoint;
+use checkrein_shared::records::{Checkpoint, EffectEntry};
 use checkrein_shared::tree::{Changeset, Entry, diff};
 
 use crate::lifecycle::{Change, Context, EventKind, Task};
@@ -50,6 +50,8 @@ pub(crate) struct Inputs {
     head: Option<Arc<Checkpoint>>,
     change: Arc<Change>,
     unaffected: BTreeSet<String>,
+    /// Entries of the effects ledger; whoever has the store fills them in.
+    pub(crate) effects: BTreeMap<Digest, EffectEntry>,
 }
 
 impl Inputs {
@@ -58,6 +60,7 @@ impl Inputs {
             policy: &self.policy,
             head: self.head.as_deref(),
             change: &self.change,
+            effects: &self.effects,
             unaffected: &self.unaffected,
             orchestrator,
             version,
@@ -104,7 +107,7 @@ impl Loader {
             }
             _ => BTreeSet::new(),
         };
-        Ok(Inputs { policy, head, change, unaffected })
+        Ok(Inputs { policy, head, change, unaffected, effects: BTreeMap::new() })
     }
 
     /// The policy that a task pins, compiled.

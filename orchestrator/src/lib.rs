@@ -4,16 +4,21 @@
 //! messages, requests and timers into events. It runs no agent and judges no
 //! change.
 
+mod guards;
+
 pub mod http;
 pub mod lifecycle;
 pub mod store;
 
 mod engine;
+mod gc;
 mod inherit;
 mod inputs;
+mod ledger;
 mod listing;
 
 mod background;
+mod claims;
 mod clock;
 mod coordinator;
 mod dead;
@@ -27,7 +32,11 @@ mod views;
 mod orchestrator;
 
 pub use clock::{Clock, SystemClock};
+#[cfg(feature = "mutations")]
+pub use guards::{Guard, switch_off};
+
 pub use engine::{Engine, Error as EngineError, Handled, Routes};
+pub use gc::{Collector, Error as CollectError};
 pub use orchestrator::{Config, Orchestrator, StartError, Taken};
 
 /// An error and its causes in one line.

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use checkrein_shared::api::{
-    Acted, Action, Amendment, Api, Error, EventView, EvidenceView, InboxItem, Submission, TaskSummary, TaskView,
+    Acted, Action, Amendment, Api, CollectReport, EFFECTS_PAGE, EffectCursor, Epitaph, Error, EventView, EvidenceView,
+    InboxItem, Submission, TaskSummary, TaskView,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::policy::ResolvedPolicy;
-use checkrein_shared::records::{CheckpointRef, EvidenceIndex, TaskSpec};
+use checkrein_shared::records::{CheckpointRef, EffectEntry, EvidenceIndex, TaskSpec};
 
 use crate::engine::{self, Engine, Handled};
+use crate::gc::{self, Collector};
 use crate::lifecycle::{EventKind, NewTask, PolicyPin, SpecState, Task};
-use crate::{describe, listing, views};
+use crate::{describe, ledger, listing, views};
 
 /// The longest that a request for events waits.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -28,11 +30,17 @@ const BLOB_BYTES_MAX: u64 = 64 << 20;
 /// Answers people's tools.
 pub(crate) struct LocalApi {
     engine: Arc<Engine>,
+    collector: Option<Arc<Collector>>,
 }
 
 impl LocalApi {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+    pub(crate) fn new(engine: Arc<Engine>, collector: Option<Arc<Collector>>) -> Self {
+        Self { engine, collector }
+    }
+
+    fn collector(&self) -> Result<&Collector, Error> {
+        let none = || Error::Unavailable("the store of this instance can't be pruned".to_owned());
+        self.collector.as_deref().ok_or_else(none)
     }
 
     async fn new_task(&self, submission: Submission) -> Result<NewTask, Error> {
@@ -131,6 +139,12 @@ impl LocalApi {
                 let (task, _) = self.engine.task(id).await.map_err(failed)?;
                 self.amendment(&task, amendment, by).await?
             }
+            Action::SettleEffect { key, done, reason } => {
+                if reason.trim().is_empty() || reason.len() > 2_000 {
+                    return Err(Error::Invalid("say how you know, in at most 2000 bytes".into()));
+                }
+                EventKind::EffectJudged { by: by_name, key, done, reason }
+            }
             Action::CloseFinding { finding, reason } => {
                 let finding =
                     finding.parse().map_err(|e: checkrein_shared::ids::InvalidId| Error::Invalid(e.to_string()))?;
@@ -182,6 +196,18 @@ fn failed(error: engine::Error) -> Error {
     }
 }
 
+fn collect_failed(error: gc::Error) -> Error {
+    match &error {
+        gc::Error::Damage { .. } => Error::Integrity(error.to_string()),
+        gc::Error::Busy => Error::Conflict(error.to_string()),
+        gc::Error::Store(cause) if cause.is_integrity() => Error::Integrity(crate::chain_of(&error)),
+        gc::Error::Task(engine::Error::State { .. } | engine::Error::Inputs(_)) => {
+            Error::Integrity(crate::chain_of(&error))
+        }
+        _ => unavailable(&error),
+    }
+}
+
 fn ignored(reason: &crate::lifecycle::Reason) -> String {
     use crate::lifecycle::Reason;
     match reason {
@@ -189,6 +215,10 @@ fn ignored(reason: &crate::lifecycle::Reason) -> String {
         Reason::StaleEpoch | Reason::Superseded => "that is about something that is no longer open".to_owned(),
         Reason::NotInThisState => "nothing to do in the state that the task is in".to_owned(),
         Reason::NotInChain(why) => why.clone(),
+        Reason::NoEffect => "it does nothing outside the scratch".to_owned(),
+        Reason::EffectDone => "it is known to have happened".to_owned(),
+        Reason::EffectUnknown => "nobody knows whether it happened".to_owned(),
+        Reason::TooEarly => "it may still be under way".to_owned(),
     }
 }
 
@@ -202,6 +232,9 @@ impl Api for LocalApi {
     async fn tasks(&self) -> Result<Vec<TaskSummary>, Error> {
         let mut rows = Vec::new();
         listing::each_task(&self.engine, |task, _| rows.push(views::summary(&task))).await.map_err(failed)?;
+        if let Some(collector) = &self.collector {
+            rows.extend(collector.epitaphs().await.map_err(collect_failed)?.into_iter().map(views::pruned_summary));
+        }
         rows.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         Ok(rows)
     }
@@ -272,6 +305,14 @@ impl Api for LocalApi {
         Ok(views)
     }
 
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error> {
+        if let Some(id) = task {
+            self.engine.task(id).await.map_err(failed)?;
+        }
+        let after = after.map(|cursor| (&cursor.task, &cursor.key));
+        ledger::page(self.engine.store(), task, after, EFFECTS_PAGE).await.map_err(failed)
+    }
+
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error> {
         self.engine.blobs().get(digest, BLOB_BYTES_MAX).await.map_err(|e| match e {
             checkrein_shared::blob::Error::Missing(_) => Error::NotFound(e.to_string()),
@@ -286,6 +327,15 @@ impl Api for LocalApi {
             return Err(Error::Invalid(format!("a blob may have at most {BLOB_BYTES_MAX} bytes")));
         }
         self.engine.blobs().put(&bytes).await.map_err(|e| unavailable(&e))
+    }
+
+    async fn epitaph(&self, id: &TaskId) -> Result<Epitaph, Error> {
+        let epitaph = self.collector()?.epitaph(id).await.map_err(collect_failed)?;
+        epitaph.ok_or_else(|| Error::NotFound(format!("no task `{id}` was pruned")))
+    }
+
+    async fn collect(&self, dry_run: bool) -> Result<CollectReport, Error> {
+        self.collector()?.collect(dry_run).await.map_err(collect_failed)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_shared::api::Api;
-use checkrein_shared::blob::Blobs;
+use checkrein_shared::blob::{Blobs, Sweep};
 use checkrein_shared::bus::{Bus, ConsumeError, DeathReason, Message, Queue};
 use checkrein_shared::coordinator::{self, Coordinator, Receipt};
 use checkrein_shared::digest::Digest;
@@ -17,10 +17,11 @@ use crate::clock::Clock;
 use crate::coordinator::{LocalCoordinator, Refusals};
 use crate::dead;
 use crate::engine::{self, Engine, Routes};
+use crate::gc::Collector;
 use crate::inbound::{Inbound, Refused};
 use crate::leases::Leases;
 use crate::local_api::LocalApi;
-use crate::store::Store;
+use crate::store::{Prune, Store};
 
 /// What an orchestrator is made of.
 pub struct Config {
@@ -53,6 +54,7 @@ pub struct Orchestrator {
     leases: Arc<Leases>,
     refusals: Arc<Refusals>,
     bus: Arc<dyn Bus>,
+    collector: Option<Arc<Collector>>,
     config: Config,
 }
 
@@ -62,12 +64,27 @@ impl Orchestrator {
         let Config { instance, routes, clock, .. } = &config;
         let engine = Arc::new(Engine::new(store, blobs, instance.clone(), routes.clone(), clock.clone()));
         let leases = Arc::new(Leases::new(clock.clone()));
-        Self { engine, leases, refusals: Arc::default(), bus, config }
+        Self { engine, leases, refusals: Arc::default(), bus, collector: None, config }
+    }
+
+    /// Lets people collect garbage in the store and the blobs, which must be those that it was made of.
+    #[must_use]
+    pub fn collecting(mut self, store: Arc<dyn Prune>, blobs: Arc<dyn Sweep>) -> Self {
+        self.collector = Some(Arc::new(Collector::new(store, blobs, self.config.clock.clone())));
+        self
+    }
+
+    /// Collects garbage now and then until shutdown.
+    pub async fn keep_clean(&self, shutdown: CancellationToken) {
+        match &self.collector {
+            Some(collector) => collector.run(shutdown).await,
+            None => shutdown.cancelled().await,
+        }
     }
 
     /// What people's tools talk to.
     pub fn api(&self) -> Arc<dyn Api> {
-        Arc::new(LocalApi::new(self.engine.clone()))
+        Arc::new(LocalApi::new(self.engine.clone(), self.collector.clone()))
     }
 
     /// What workers and reviewers talk to.

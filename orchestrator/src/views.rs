@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_shared::api::{DecisionView, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView};
+use checkrein_shared::api::{
+    DecisionView, Epitaph, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView,
+};
 use checkrein_shared::records::JobKind;
 
 use crate::describe::{task_state, waits_for_people};
-use crate::lifecycle::{Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
+use crate::lifecycle::{About, Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
 
 /// The row of a list.
 pub(crate) fn summary(task: &Task) -> TaskSummary {
@@ -18,6 +20,21 @@ pub(crate) fn summary(task: &Task) -> TaskSummary {
         created_at: task.created_at,
         updated_at: task.updated_at,
         origin: task.origin.clone(),
+        pruned_at: None,
+    }
+}
+
+/// The row of a task that was pruned.
+pub(crate) fn pruned_summary(epitaph: Epitaph) -> TaskSummary {
+    TaskSummary {
+        id: epitaph.id,
+        name: epitaph.name,
+        state: epitaph.outcome,
+        detail: format!("{}; pruned {}", epitaph.detail, epitaph.pruned_at),
+        created_at: epitaph.created_at,
+        updated_at: epitaph.ended_at,
+        origin: None,
+        pruned_at: Some(epitaph.pruned_at),
     }
 }
 
@@ -63,6 +80,7 @@ pub(crate) fn task_view(task: &Task, version: u64) -> TaskView {
         workspace: task.spec.workspace.clone(),
         policy: PolicyView { name: task.policy.name.clone(), digest: task.policy.digest },
         steps: steps(task),
+        plan_hash: task.plan.hash(),
         epoch: task.epoch,
         round: task.round,
         version,
@@ -162,6 +180,10 @@ pub(crate) fn inbox_items(task: &Task) -> Vec<InboxItem> {
         approvers_needed: item.approvers,
         approved_by: item.approved_by.iter().cloned().collect(),
         stale: item.stale.clone(),
+        effect: match &item.about {
+            About::Effect { key, .. } => Some(*key),
+            _ => None,
+        },
     };
     task.items().into_iter().map(view).collect()
 }

@@ -51,6 +51,10 @@ impl Blobs for Ledger<'_> {
         self.blobs.size(digest).await
     }
 
+    async fn keep(&self, digest: Digest) -> Result<Option<u64>, Error> {
+        self.blobs.keep(digest).await
+    }
+
     async fn put_all(&self, blobs: Vec<Vec<u8>>) -> Result<Vec<Digest>, Error> {
         self.blobs.put_all(blobs).await
     }

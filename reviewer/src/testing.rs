@@ -89,6 +89,7 @@ impl Sample {
             verify: Vec::new(),
             risk: Risk::R1,
             effect: EffectClass::ReadOnly,
+            handling: Default::default(),
         });
         self
     }

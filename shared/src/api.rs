@@ -3,6 +3,7 @@
 //! The shapes here are for the command line and the local API. They are made
 //! from the core's state at the edge, and the core does not know them.
 
+mod collect;
 pub mod routes;
 pub mod socket;
 
@@ -16,10 +17,12 @@ use serde_json::Value;
 use crate::digest::Digest;
 use crate::ids::{CheckpointId, EscalationId, TaskId};
 use crate::records::{
-    ChangesetRef, CheckpointRef, Constraint, Evidence, EvidenceRef, Finding, Judgement, Mismatch, Plan, SpecText,
-    TaskSpec,
+    ChangesetRef, CheckpointRef, Constraint, EffectEntry, Evidence, EvidenceRef, Finding, Judgement, Mismatch, Plan,
+    SpecText, TaskSpec,
 };
 use crate::time::Timestamp;
+
+pub use collect::{Amount, CollectReport, Epitaph};
 
 /// A new task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +109,9 @@ pub struct TaskSummary {
     pub updated_at: Timestamp,
     /// The task file that it came from.
     pub origin: Option<String>,
+    /// When all but this was pruned, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned_at: Option<Timestamp>,
 }
 
 /// A task, whole.
@@ -121,6 +127,8 @@ pub struct TaskView {
     pub policy: PolicyView,
     /// The plan.
     pub steps: Vec<StepView>,
+    /// The digest of the plan.
+    pub plan_hash: Digest,
     /// The attempt.
     pub epoch: u64,
     /// The review round.
@@ -240,6 +248,9 @@ pub struct InboxItem {
     pub approved_by: Vec<String>,
     /// What changed since it was opened, where something did.
     pub stale: Vec<Mismatch>,
+    /// The effect that nobody knows the outcome of, where the question is about one.
+    #[serde(default)]
+    pub effect: Option<Digest>,
 }
 
 /// One event of a task.
@@ -331,6 +342,15 @@ pub enum Action {
         /// What changes.
         amendment: Amendment,
     },
+    /// Says whether an effect happened whose outcome nobody knows.
+    SettleEffect {
+        /// The effect's idempotency key.
+        key: Digest,
+        /// Whether it happened.
+        done: bool,
+        /// How that is known.
+        reason: String,
+    },
     /// Closes a finding with a reason.
     CloseFinding {
         /// The finding.
@@ -353,6 +373,19 @@ pub struct Amendment {
     /// All constraints anew.
     pub constraints: Option<Vec<Constraint>>,
 }
+
+/// Where a page of the effects ledger ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EffectCursor {
+    /// The last entry's task.
+    pub task: TaskId,
+    /// The last entry's key.
+    pub key: Digest,
+}
+
+/// How many entries a page of the effects ledger has; a shorter one is the last.
+pub const EFFECTS_PAGE: usize = 64;
 
 /// What an action led to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -419,9 +452,18 @@ pub trait Api: Send + Sync {
     /// The artifacts of a task.
     async fn evidence(&self, id: &TaskId) -> Result<Vec<EvidenceView>, Error>;
 
+    /// A page of the effects ledger, by task and key: what comes after `after`, of one task or of all.
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error>;
+
     /// The bytes of a blob.
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error>;
 
     /// Stores a blob.
     async fn put_blob(&self, bytes: Vec<u8>) -> Result<Digest, Error>;
+
+    /// What is left of a task that was pruned.
+    async fn epitaph(&self, id: &TaskId) -> Result<Epitaph, Error>;
+
+    /// Prunes what the policies no longer keep, and removes blobs that nothing refers to; or only says what it would.
+    async fn collect(&self, dry_run: bool) -> Result<CollectReport, Error>;
 }

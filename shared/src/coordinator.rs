@@ -1,8 +1,10 @@
 //! What workers and reviewers ask the orchestrator and need an answer to:
-//! leases, heartbeats, receipts, redeeming, drift and currency.
+//! leases, heartbeats, receipts, redeeming, effects, drift and currency.
 //!
 //! Everything else travels as records over the bus. In one process the
 //! orchestrator implements this seam itself; apart, it is HTTP.
+
+mod effects;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -12,6 +14,8 @@ use crate::digest::Digest;
 use crate::ids::{CheckpointId, GrantId, InstanceId, JobId, RootId, TaskId};
 use crate::records::{Bindings, Job};
 use crate::time::Span;
+
+pub use effects::{ClaimAnswer, ClaimRequest, ProbeAnswer, START_WINDOW, Settled, Settlement};
 
 /// Asks for a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -156,6 +160,12 @@ pub trait Coordinator: Send + Sync {
 
     /// Uses a grant.
     async fn redeem(&self, request: RedeemRequest) -> Result<RedeemAnswer, Error>;
+
+    /// Asks to start an effect. What it answers is journaled before.
+    async fn claim_effect(&self, request: ClaimRequest) -> Result<ClaimAnswer, Error>;
+
+    /// Says what came of an effect. Taken also from attempts that were replaced: what happened, happened.
+    async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error>;
 
     /// Reports drift.
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error>;

@@ -14,7 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
-use checkrein_shared::records::{Checkpoint, CheckpointRef, Role, TaskSpec, Verdict};
+use checkrein_shared::records::{Checkpoint, CheckpointRef, EffectEntry, Role, TaskSpec, Verdict};
 use checkrein_shared::signing::{Envelope, KeyRecord, KeyRing, PayloadType, SigningKey};
 use checkrein_shared::time::Timestamp;
 use common::{folder, records, rewrite};
@@ -113,6 +113,15 @@ fn records_keep_their_bytes_and_their_digests() {
         found.insert(record.name, Digest::of(canonical));
     }
     assert_eq!(found, hashes.records);
+}
+
+#[test]
+fn another_program_computes_the_same_keys_and_hashes_of_calls() {
+    for record in records().into_iter().filter(|record| record.schema == "effect") {
+        let entry: EffectEntry = json::parse_as("effect", &record.text).unwrap();
+        assert_eq!(entry.call.key(&entry.task_id), entry.key, "{}", record.name);
+        assert_eq!(entry.call.hash(), entry.call_hash, "{}", record.name);
+    }
 }
 
 #[test]

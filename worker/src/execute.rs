@@ -30,6 +30,8 @@ pub(crate) struct Call<'a> {
     /// The agent, where the command is one.
     pub(crate) agent: Option<&'a AgentSpec>,
     pub(crate) confinement_required: bool,
+    /// Whether a pause waits for its end, however long it may take.
+    pub(crate) patient: bool,
 }
 
 /// A command that ran.
@@ -47,11 +49,12 @@ pub(crate) async fn run(services: &Services, room: &Room, call: Call<'_>, orders
     let config = &services.config;
     let limits = Limits { time: call.time, grace: config.kill_grace, output_bytes_max: OUTPUT_BYTES_MAX };
     let confinement = confinement(services, room, &call);
+    let grace = if call.patient { call.time } else { config.park_grace };
     let command =
         Command::new(call.argv.iter().map(String::as_str), room.scratch(), Output::Merged(room.output()), limits)
             .envs(call.variables)
             .confined(confinement);
-    let finished = command.run(&config.supervisor, orders.clone().kill(config.park_grace)).await?;
+    let finished = command.run(&config.supervisor, orders.clone().kill(grace)).await?;
     let bytes = tokio::fs::read(room.output()).await.map_err(Error::Io)?;
     let (output, dropped_bytes) = output::close_gap(bytes, &finished.stdout);
     Ok(Ran { finished, output, dropped_bytes })

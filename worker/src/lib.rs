@@ -28,6 +28,7 @@ mod policy;
 mod preconditions;
 
 mod briefing;
+mod effects;
 mod execute;
 mod failure;
 mod instruction;

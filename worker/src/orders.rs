@@ -145,7 +145,8 @@ mod tests {
 
     use async_trait::async_trait;
     use checkrein_shared::coordinator::{
-        DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest, Watched,
+        ClaimAnswer, ClaimRequest, DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
+        Settlement, Watched,
     };
     use checkrein_shared::digest::Digest;
     use checkrein_shared::ids::CheckpointId;
@@ -172,6 +173,12 @@ mod tests {
             other()
         }
         async fn redeem(&self, _: RedeemRequest) -> Result<RedeemAnswer, Error> {
+            other()
+        }
+        async fn claim_effect(&self, _: ClaimRequest) -> Result<ClaimAnswer, Error> {
+            other()
+        }
+        async fn settle_effect(&self, _: Settlement) -> Result<(), Error> {
             other()
         }
         async fn report_drift(&self, _: DriftReport) -> Result<(), Error> {

@@ -127,6 +127,11 @@ impl JobPolicy {
         self.policy().verifiers.get(name)
     }
 
+    /// Whether the policy lists a tool, under whatever condition.
+    pub(crate) fn lists(&self, tool: &str) -> bool {
+        policy::lists_tool(&self.compiled, tool)
+    }
+
     /// Whether a trigger fires, and then whether it gates.
     pub(crate) fn fires(&self, trigger: Trigger, facts: &Facts) -> Option<bool> {
         let decision = policy::trigger_fires(

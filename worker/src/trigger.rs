@@ -107,6 +107,7 @@ mod tests {
             verify: Vec::new(),
             risk: Risk::R1,
             effect: EffectClass::ReadOnly,
+            handling: Default::default(),
         }
     }
 

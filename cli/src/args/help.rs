@@ -6,9 +6,10 @@ use crate::exit;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start here", &["demo", "init", "doctor"]),
     ("Work", &["run", "up", "submit"]),
-    ("Look", &["tasks", "show", "watch", "checkpoint", "evidence"]),
+    ("Look", &["tasks", "show", "watch", "checkpoint", "evidence", "effects"]),
     ("Decide", &["inbox", "claim", "approve", "reject", "request-changes", "close-finding", "takeover", "handback"]),
     ("Steer", &["amend", "pause", "resume", "cancel"]),
+    ("Keep in order", &["gc"]),
     ("Reference", &["policy", "schema", "completions"]),
 ];
 

@@ -2,8 +2,10 @@
 //!
 //! Shapes only. What a command does stands in [`crate::commands`].
 
+mod effects;
 mod evidence;
 mod help;
+mod keep;
 mod look;
 mod people;
 mod setup;
@@ -13,7 +15,9 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub(crate) use effects::EffectsCommand;
 pub(crate) use evidence::{CheckpointCommand, EvidenceCommand};
+pub(crate) use keep::GcArgs;
 pub(crate) use look::{SchemaArgs, ShowArgs, TaskArg, WatchArgs};
 pub(crate) use people::{
     AmendArgs, ApproveArgs, CloseFindingArgs, HandbackArgs, RejectArgs, RequestChangesArgs, TakeoverArgs,
@@ -84,6 +88,9 @@ pub(crate) enum Command {
     /// What claims and verdicts rest on: list, get.
     #[command(subcommand)]
     Evidence(EvidenceCommand),
+    /// What tasks did outside their scratch: list, show, settle.
+    #[command(subcommand)]
+    Effects(EffectsCommand),
     /// Lists what waits for a person.
     Inbox,
     /// Says that you look after a question, so that others need not.
@@ -108,6 +115,8 @@ pub(crate) enum Command {
     Resume(TaskArg),
     /// Ends a task; what is applied stays applied.
     Cancel(TaskArg),
+    /// Removes what nothing needs any more.
+    Gc(GcArgs),
     /// Checks and shows policies.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -5,20 +5,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use checkrein_shared::api::routes::{self, ActRequest, Created, Health, Problem, Stored};
+use checkrein_shared::api::routes::{self, ActRequest, CollectRequest, Created, Health, Problem, Stored};
 use checkrein_shared::api::socket::SocketAddress;
 use checkrein_shared::api::{
-    Acted, Action, Api, Error, EventView, EvidenceView, InboxItem, Submission, TaskSummary, TaskView,
+    Acted, Action, Api, CollectReport, EffectCursor, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission,
+    TaskSummary, TaskView,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::CheckpointRef;
+use checkrein_shared::records::{CheckpointRef, EffectEntry};
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// How long a request may take besides the time that it waits on purpose.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long collecting garbage may take: it looks at everything that is stored.
+const COLLECT_PATIENCE: Duration = Duration::from_secs(4 * 3_600);
 
 /// The largest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
@@ -136,9 +140,27 @@ impl Api for HttpApi {
         self.get(&of(routes::EVIDENCE, id)).await
     }
 
+    async fn effects(&self, task: Option<&TaskId>, after: Option<&EffectCursor>) -> Result<Vec<EffectEntry>, Error> {
+        // Ids and digests hold only characters that a query may hold, but for the digest's colon, which it may hold too.
+        let mut query: Vec<String> = task.iter().map(|task| format!("task={task}")).collect();
+        if let Some(EffectCursor { task, key }) = after {
+            query.push(format!("after_task={task}&after_key={key}"));
+        }
+        self.get(&format!("{}?{}", routes::EFFECTS, query.join("&"))).await
+    }
+
     async fn blob(&self, digest: Digest) -> Result<Vec<u8>, Error> {
         let path = routes::fill(routes::BLOB, &digest.to_string());
         bytes(send(self.request(Method::GET, &path)).await?).await
+    }
+
+    async fn epitaph(&self, id: &TaskId) -> Result<Epitaph, Error> {
+        self.get(&of(routes::EPITAPH, id)).await
+    }
+
+    async fn collect(&self, dry_run: bool) -> Result<CollectReport, Error> {
+        let request = self.request(Method::POST, routes::COLLECT).json(&CollectRequest { dry_run });
+        read(send(request.timeout(COLLECT_PATIENCE)).await?).await
     }
 
     async fn put_blob(&self, body: Vec<u8>) -> Result<Digest, Error> {

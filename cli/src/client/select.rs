@@ -83,6 +83,7 @@ mod tests {
             created_at: Timestamp::from_millis(0),
             updated_at: Timestamp::from_millis(0),
             origin: None,
+            pruned_at: None,
         }
     }
 

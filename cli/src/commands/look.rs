@@ -1,6 +1,6 @@
 //! `tasks`, `show` and `watch`.
 
-use checkrein_shared::api::Api;
+use checkrein_shared::api::{Api, TaskState};
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::Checkpoint;
 use checkrein_shared::time::Timestamp;
@@ -12,7 +12,7 @@ use crate::client::{Session, find_task, load_checkpoint};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{task_lines, tasks_lines, why_lines};
+use crate::output::{epitaph_lines, left_behind_lines, task_lines, tasks_lines, why_lines};
 
 /// Lists the tasks.
 pub(crate) async fn tasks(context: &Context) -> Result<Exit, Failure> {
@@ -31,7 +31,15 @@ pub(crate) async fn tasks(context: &Context) -> Result<Exit, Failure> {
 /// Shows one task.
 pub(crate) async fn show(context: &Context, args: &ShowArgs) -> Result<Exit, Failure> {
     let session = Session::open(context).await?;
-    let id = find_task(session.api(), &args.task).await?.id;
+    let summary = find_task(session.api(), &args.task).await?;
+    let id = summary.id;
+    if summary.pruned_at.is_some() {
+        let epitaph = session.api().epitaph(&id).await?;
+        context.out.object(&epitaph)?;
+        epitaph_lines(&context.out, &epitaph, Timestamp::now()).iter().for_each(|line| context.out.line(line));
+        session.close().await?;
+        return Ok(Exit::Completed);
+    }
     let task = session.api().task(&id).await?;
     let chain = if args.why { chain(session.api(), &id).await? } else { Vec::new() };
     let out = &context.out;
@@ -41,6 +49,10 @@ pub(crate) async fn show(context: &Context, args: &ShowArgs) -> Result<Exit, Fai
         out.object(&task)?;
     }
     task_lines(out, &task, Timestamp::now()).iter().for_each(|line| out.line(line));
+    if matches!(task.summary.state, TaskState::Failed | TaskState::Cancelled) {
+        let entries = super::effects::all(session.api(), Some(&id)).await?;
+        left_behind_lines(out, &entries).iter().for_each(|line| out.line(line));
+    }
     if args.why {
         why_lines(out, &task, &chain).iter().for_each(|line| out.line(line));
     }

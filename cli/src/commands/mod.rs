@@ -2,8 +2,10 @@
 
 mod amend;
 mod checkpoint;
+mod effects;
 mod evidence;
 mod follow;
+mod gc;
 mod inbox;
 mod look;
 mod next;
@@ -43,6 +45,7 @@ pub(crate) async fn carry_out(context: Context, command: Command) -> Result<Exit
         Command::Show(args) => return look::show(&context, &args).await,
         Command::Watch(args) => return look::watch(&context, &args).await,
         Command::Checkpoint(command) => return checkpoint::run(&context, command).await,
+        Command::Effects(command) => return effects::run(&context, command).await,
         Command::Evidence(command) => return evidence::run(&context, command).await,
         Command::Inbox => return inbox::inbox(&context).await,
         Command::Approve(args) => return people::approve(&context, args).await,
@@ -52,6 +55,7 @@ pub(crate) async fn carry_out(context: Context, command: Command) -> Result<Exit
         Command::Takeover(args) => return takeover::takeover(&context, &args).await,
         Command::Handback(args) => return takeover::handback(&context, &args).await,
         Command::Amend(args) => return amend::amend(&context, &args).await,
+        Command::Gc(args) => return gc::gc(&context, &args).await,
         Command::Policy(command) => return policy::run(&context, &command),
         Command::Schema(args) => return reference::schema(&context, &args),
         Command::Completions(args) => return reference::completions(&context, &args),

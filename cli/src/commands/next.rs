@@ -31,6 +31,15 @@ fn commands(context: &Context, task: &TaskView) -> Vec<String> {
     let id = &task.summary.id;
     let (program, data) = (context.program(), context.data_option());
     let of_task = |command: &str, rest: &str| format!("{program} {command} {id}{rest}{data}");
+    if let Some(key) = task.item.as_ref().and_then(|item| item.effect) {
+        let settle = super::effects::settle_command(context, &key);
+        return vec![
+            format!("{program} effects show {}{data}", key.short()),
+            format!("{settle} --done --reason '..'"),
+            format!("{settle} --not-done --reason '..'"),
+            of_task("reject", " --reason '..'"),
+        ];
+    }
     match task.summary.state {
         TaskState::Waiting => vec![
             of_task("checkpoint diff", ""),

@@ -18,7 +18,8 @@ pub(crate) async fn act(context: &Context, task: &str, action: Action) -> Result
     finish(context, session, &id, action).await
 }
 
-async fn finish(
+/// Carries out an action over an open session.
+pub(super) async fn finish(
     context: &Context,
     session: Session,
     id: &checkrein_shared::ids::TaskId,

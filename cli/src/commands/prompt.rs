@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use checkrein_shared::api::{Action, Api, TaskState, TaskView};
+use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::time::Timestamp;
 
@@ -29,6 +30,12 @@ pub(crate) async fn ask(context: &Context, api: &dyn Api, id: &TaskId) -> Result
             TaskState::Waiting => {
                 let items = task.item.as_slice();
                 inbox_lines(out, items, Timestamp::now()).iter().for_each(|line| out.line(line));
+                if let Some(key) = items.iter().find_map(|item| item.effect) {
+                    match settle(context, api, id, key).await? {
+                        Some(answer) => return Ok(answer),
+                        None => continue,
+                    }
+                }
                 let question = "[a]pprove [d]iff [r]equest changes [t]ake over [q]uit and park: ";
                 let Some(answer) = read(context, question).await? else { return Ok(Answer::Quit) };
                 if let Some(answer) = decide(context, api, &task, &answer).await? {
@@ -52,6 +59,22 @@ pub(crate) async fn ask(context: &Context, api: &dyn Api, id: &TaskId) -> Result
             _ => return Ok(Answer::GoOn),
         }
     }
+}
+
+/// One answer to the question whether an effect happened; `None` asks again.
+async fn settle(context: &Context, api: &dyn Api, id: &TaskId, key: Digest) -> Result<Option<Answer>, Failure> {
+    let question = "did it happen? [y]es [n]o [q]uit and park: ";
+    let Some(answer) = read(context, question).await? else { return Ok(Some(Answer::Quit)) };
+    let done = match answer.as_str() {
+        "y" => true,
+        "n" => false,
+        "q" => return Ok(Some(Answer::Quit)),
+        _ => return Ok(None),
+    };
+    let Some(reason) = read(context, "how do you know? ").await?.filter(|reason| !reason.is_empty()) else {
+        return Ok(None);
+    };
+    act(context, api, id, Action::SettleEffect { key, done, reason }).await
 }
 
 /// One answer to a waiting task; `None` asks again.
@@ -80,6 +103,10 @@ async fn decide(context: &Context, api: &dyn Api, task: &TaskView, answer: &str)
         "q" => return Ok(Some(Answer::Quit)),
         _ => return Ok(None),
     };
+    act(context, api, id, action).await
+}
+
+async fn act(context: &Context, api: &dyn Api, id: &TaskId, action: Action) -> Result<Option<Answer>, Failure> {
     match api.act(id, action, &context.by).await {
         Ok(_) => Ok(Some(Answer::GoOn)),
         // Somebody else was faster, or the question changed: it is shown as it is now.

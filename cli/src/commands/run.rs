@@ -1,7 +1,7 @@
 //! `run`: one task, in this process or in the one that serves the data folder.
 
 use checkrein_shared::api::routes::{Health, Serving};
-use checkrein_shared::api::{Api, TaskState, TaskView};
+use checkrein_shared::api::{Api, EffectCursor, TaskState, TaskView};
 use checkrein_shared::ids::TaskId;
 use serde_json::json;
 
@@ -143,37 +143,59 @@ async fn after_the_end(context: &Context, id: &TaskId) -> Result<Exit, Failure> 
 async fn begin(context: &Context, api: &dyn Api, prepared: Prepared, new: bool) -> Result<(TaskId, bool), Failure> {
     let out = &context.out;
     prepared.warnings.iter().for_each(|warning| out.warn(warning));
-    if !new && let Some(task) = earlier(api, &prepared).await? {
-        let id = &task.summary.id;
-        let state = task.summary.state;
-        let goes_on = if rests(state) { "" } else { ": it goes on" };
-        out.note(format!("task {id} of this file is {}{goes_on} (--new starts another)", state.as_str()));
-        if differs(&task, &prepared) {
-            out.warn("the file was changed since the task was submitted; the task goes on as it was: see `checkrein amend`, or use --new");
-        }
+    let earlier = if new { None } else { earlier(api, &prepared).await? };
+    let Some(task) = earlier else { return Ok((api.submit(prepared.submission).await?, false)) };
+    let id = &task.summary.id;
+    let state = task.summary.state;
+    if state.is_terminal() {
+        out.note(format!(
+            "task {id} of this file is {}, and what it did outside would happen again: nothing is started (--new does it all again)",
+            state.as_str()
+        ));
         return Ok((id.clone(), true));
     }
-    Ok((api.submit(prepared.submission).await?, false))
+    let goes_on = if rests(state) { "" } else { ": it goes on" };
+    out.note(format!("task {id} of this file is {}{goes_on} (--new starts another)", state.as_str()));
+    if differs(&task, &prepared) {
+        out.warn("the file was changed since the task was submitted; the task goes on as it was: see `checkrein amend`, or use --new");
+    }
+    Ok((id.clone(), true))
 }
 
-/// The newest task of the same file that is not finished.
+/// The newest task of the same file, where it is not finished, or where doing it once more would repeat what it did
+/// outside its scratch: whoever starts `run` again, after a crash perhaps, does not mean that.
 async fn earlier(api: &dyn Api, prepared: &Prepared) -> Result<Option<TaskView>, Failure> {
     let Some(origin) = &prepared.submission.origin else { return Ok(None) };
     let tasks = api.tasks().await?;
-    let found = tasks.iter().find(|task| task.origin.as_ref() == Some(origin) && !task.state.is_terminal());
-    Ok(match found {
-        Some(task) => Some(api.task(&task.id).await?),
-        None => None,
-    })
+    let mut of_this_file = tasks.iter().filter(|task| task.origin.as_ref() == Some(origin));
+    let newest = of_this_file.clone().next();
+    let Some(found) = of_this_file.find(|task| !task.state.is_terminal()).or(newest) else { return Ok(None) };
+    // A task that was pruned has left its tombstone only.
+    if found.state.is_terminal() && (found.pruned_at.is_some() || !acted_outside(api, &found.id).await?) {
+        return Ok(None);
+    }
+    let task = api.task(&found.id).await?;
+    let repeats = !found.state.is_terminal() || !differs(&task, prepared);
+    Ok(repeats.then_some(task))
+}
+
+/// Whether a task did something outside its scratch, or may have done.
+async fn acted_outside(api: &dyn Api, id: &TaskId) -> Result<bool, Failure> {
+    let mut after = None;
+    loop {
+        let page = api.effects(Some(id), after.as_ref()).await?;
+        let Some(last) = page.last() else { return Ok(false) };
+        if page.iter().any(|entry| entry.status.may_have_happened()) {
+            return Ok(true);
+        }
+        after = Some(EffectCursor { task: last.task_id.clone(), key: last.key });
+    }
 }
 
 fn differs(task: &TaskView, prepared: &Prepared) -> bool {
     let spec = &prepared.submission.spec;
-    let steps = spec.plan.steps.iter().map(|step| step.id.as_str());
     let policy = checkrein_shared::json::digest(&prepared.submission.policy).ok();
-    task.objective != spec.objective
-        || policy != Some(task.policy.digest)
-        || !steps.eq(task.steps.iter().map(|step| step.id.as_str()))
+    task.objective != spec.objective || policy != Some(task.policy.digest) || task.plan_hash != spec.plan.hash()
 }
 
 async fn conclude(context: &Context, api: &dyn Api, id: &TaskId, rest: Rest, served: bool) -> Result<Exit, Failure> {

@@ -81,9 +81,11 @@ impl Embedded {
             clock: Arc::new(SystemClock::start()),
             all_inside: true,
         };
-        let (store, blobs): (_, Arc<dyn Blobs>) = (Arc::new(store), Arc::new(blobs));
+        let (store, swept) = (Arc::new(store), Arc::new(blobs));
+        let blobs: Arc<dyn Blobs> = swept.clone();
         let bus = EmbeddedBus::new();
-        let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()));
+        let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()))
+            .collecting(store.clone(), swept);
         Ok(Self {
             data,
             store,
@@ -121,6 +123,13 @@ impl Embedded {
 
         let (orchestrator, last) = (self.orchestrator.clone(), self.last.clone());
         self.spawn("orchestrator", async move { orchestrator.run(last).await });
+        if matches!(health.serving, Serving::All) {
+            let (orchestrator, shutdown) = (self.orchestrator.clone(), self.shutdown.clone());
+            self.spawn("garbage collector", async move {
+                orchestrator.keep_clean(shutdown).await;
+                Ok::<_, std::convert::Infallible>(())
+            });
+        }
         let shutdown = self.shutdown.clone();
         self.spawn("worker", async move { worker.run(shutdown).await });
         let shutdown = self.shutdown.clone();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-    Watched,
+    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
+    RedeemAnswer, RedeemRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -46,6 +46,14 @@ impl Coordinator for OnlyTask {
 
     async fn redeem(&self, request: RedeemRequest) -> Result<RedeemAnswer, Error> {
         self.inner.redeem(request).await
+    }
+
+    async fn claim_effect(&self, request: ClaimRequest) -> Result<ClaimAnswer, Error> {
+        self.inner.claim_effect(request).await
+    }
+
+    async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error> {
+        self.inner.settle_effect(settlement).await
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {

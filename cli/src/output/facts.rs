@@ -54,6 +54,22 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// A size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut unit = 1u64 << 10;
+    if bytes < unit {
+        return format!("{bytes} B");
+    }
+    for name in ["KiB", "MiB", "GiB"] {
+        if bytes < unit << 10 {
+            // Rounded down, so that nothing looks larger than it is.
+            return format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit);
+        }
+        unit <<= 10;
+    }
+    format!("{}.{} TiB", bytes / unit, bytes % unit / (unit / 10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod diff;
+mod effects;
 mod escape;
 mod facts;
 mod line;
@@ -24,10 +25,11 @@ use crate::failure::Failure;
 
 pub(crate) use checkpoint::checkpoint_lines;
 pub(crate) use diff::coloured_diff;
+pub(crate) use effects::{effect_lines, effects_lines, left_behind_lines};
 pub(crate) use escape::{shown, shown_lines};
-pub(crate) use facts::{columns, shortened};
+pub(crate) use facts::{columns, shortened, size};
 pub(crate) use line::event_lines;
-pub(crate) use task::{inbox_lines, task_lines, tasks_lines};
+pub(crate) use task::{epitaph_lines, inbox_lines, task_lines, tasks_lines};
 pub(crate) use why::why_lines;
 
 /// When to use colour.

@@ -1,6 +1,6 @@
 //! A task, and what waits for a person, as lines.
 
-use checkrein_shared::api::{InboxItem, ReviewView, TaskState, TaskSummary, TaskView, Tone};
+use checkrein_shared::api::{Epitaph, InboxItem, ReviewView, TaskState, TaskSummary, TaskView, Tone};
 use checkrein_shared::records::{Judgement, SourceRef};
 use checkrein_shared::time::Timestamp;
 
@@ -64,6 +64,25 @@ pub(crate) fn task_lines(out: &Output, task: &TaskView, now: Timestamp) -> Vec<S
         lines.push(String::new());
         lines.extend(inbox_lines(out, std::slice::from_ref(item), now));
     }
+    lines
+}
+
+/// What is left of a task that was pruned.
+pub(crate) fn epitaph_lines(out: &Output, epitaph: &Epitaph, now: Timestamp) -> Vec<String> {
+    let state = out.toned(tone(epitaph.outcome), epitaph.outcome.as_str());
+    let mut lines = vec![
+        format!("{}  {}", out.bold(&shown(&epitaph.name)), out.dim(epitaph.id.as_str())),
+        format!("  state       {state}: {}", shown(&epitaph.detail)),
+        format!("  ended       {} ({})", epitaph.ended_at, ago(now, epitaph.ended_at)),
+        format!(
+            "  pruned      {}: the policy's `retention` kept it no longer; evidence, files and history are gone",
+            epitaph.pruned_at
+        ),
+    ];
+    if let (Some(checkpoint), Some(hash)) = (&epitaph.checkpoint, epitaph.checkpoint_hash) {
+        lines.push(format!("  checkpoint  {checkpoint} ({hash})"));
+    }
+    lines.push(format!("  history     {} records, the last with the hash {}", epitaph.records, epitaph.last_hash));
     lines
 }
 

@@ -9,6 +9,10 @@ mod help;
 mod reference;
 
 mod demo;
+mod effects;
+mod garbage;
 mod instances;
+mod kills;
+mod outside;
 mod run;
 mod walkthroughs;

@@ -4,9 +4,12 @@ use checkrein_shared::coordinator::Directive;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{GrantId, InstanceId, JobId, StepId};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, ChangesetRef, Conversation, EffectClass, EvidenceRef, JobKind, RequiredAction, Trigger,
+    Attempt, AttemptOutcome, ChangesetRef, Conversation, EffectClass, EvidenceRef, JobKind, RequiredAction, StepAction,
+    Trigger,
 };
 use checkrein_shared::time::Span;
+
+use crate::guards::guard;
 
 use super::decision::{Reason, Timer};
 use super::rules::On;
@@ -32,7 +35,7 @@ pub fn directive(task: &Task, epoch: u64) -> Directive {
 impl Turn<'_> {
     pub(super) fn lease_taken(&mut self, job_id: &JobId, epoch: u64, worker: &InstanceId) -> Handled {
         let State::Queued { job } = &self.task.state else { return Ok(Some(Reason::NotInThisState)) };
-        if epoch != self.task.epoch || job_id != &self.task.id.job(epoch) {
+        if !guard!(LeaseOfThisEpoch, epoch == self.task.epoch && job_id == &self.task.id.job(epoch)) {
             return Ok(Some(Reason::StaleEpoch));
         }
         let job = job.clone();
@@ -77,6 +80,10 @@ impl Turn<'_> {
         match self.task.state.clone() {
             State::Running { job, wish, .. } => {
                 self.task.usage.lost_attempts += 1;
+                self.lose_claims("its worker was lost while it was under way");
+                if let Some(asked) = self.ask_about_effect() {
+                    return asked;
+                }
                 if let Some(step) = self.effectful(&job) {
                     let reason = format!(
                         "the attempt at step `{step}` was lost, and nobody knows whether its effect happened: find out, then let it run again or take over"
@@ -98,10 +105,15 @@ impl Turn<'_> {
         }
     }
 
-    /// The step of this job, where it changes the world outside: it is never run again by itself.
+    /// The step of this job, where an agent changes the world outside in it: it is never run again by itself. For
+    /// commands the effects ledger knows more.
     fn effectful(&self, job: &JobKind) -> Option<StepId> {
         let JobKind::Step { step, .. } = job else { return None };
-        let effect = self.task.plan.step(step)?.effect;
+        let planned = self.task.plan.step(step)?;
+        let effect = planned.effect;
+        if matches!(planned.action, StepAction::Run(_)) {
+            return None;
+        }
         let open = self.task.next_step() == Some(step);
         (open && effect != EffectClass::ReadOnly).then(|| step.clone())
     }
@@ -136,7 +148,7 @@ impl Turn<'_> {
             // What reached the target did so whatever has happened since; even an old attempt's word is taken.
             return self.applied(grant, changeset, *target, attempt.epoch);
         }
-        if attempt.epoch != self.task.epoch {
+        if !guard!(ReportOfThisAttempt, attempt.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         match self.task.state.clone() {
@@ -170,8 +182,9 @@ impl Turn<'_> {
             AttemptOutcome::StepFailed { step, error, error_hash, base, tree, evidence_index } => {
                 self.left_behind(*base, *tree, *evidence_index);
                 self.step_failed(step, &error.text, *error_hash, &error.refs);
+                self.lose_claims("its attempt failed without saying what came of it");
                 match wish {
-                    None => self.ask_rules(On::Failed),
+                    None => self.ask_about_effect().unwrap_or_else(|| self.ask_rules(On::Failed)),
                     Some(Wish::Budget { budget }) => {
                         self.ask_rules(On::Budget { budget })?;
                         // Where the budget lets it go on, the failure still counts as one.
@@ -271,10 +284,10 @@ impl Turn<'_> {
         let redeemed = |g: &&mut super::task::Grant| &g.id == grant && &g.changeset == changeset;
         let Some(found) = self.task.grants.iter_mut().find(redeemed) else { return Ok(Some(Reason::Superseded)) };
         match found.status {
-            GrantStatus::Redeemed {} => {}
             GrantStatus::Settled {} => return Ok(Some(Reason::Duplicate)),
+            ref status if guard!(GrantWasRedeemed, *status == (GrantStatus::Redeemed {})) => {}
             // Nobody was allowed to: whatever is in the target is drift, and is found by measuring it.
-            GrantStatus::Issued {} | GrantStatus::Void { .. } => return Ok(Some(Reason::Superseded)),
+            _ => return Ok(Some(Reason::Superseded)),
         }
         found.status = GrantStatus::Settled {};
         self.task.applied.push(changeset.clone());

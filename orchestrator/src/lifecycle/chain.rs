@@ -10,6 +10,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::tree::{Changeset, Manifest};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{State, Wish};
 use super::turn::{Handled, Turn};
@@ -21,7 +23,7 @@ impl Turn<'_> {
         record: Digest,
         completes: Option<&StepId>,
     ) -> Handled {
-        if checkpoint.epoch != self.task.epoch {
+        if !guard!(CheckpointOfThisAttempt, checkpoint.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         if self.task.head.as_ref().is_some_and(|h| h.hash == checkpoint.integrity.checkpoint_hash) {
@@ -30,11 +32,13 @@ impl Turn<'_> {
         if !matches!(self.task.state, State::Running { .. } | State::Cancelling { .. }) {
             return Ok(Some(Reason::NotInThisState));
         }
-        if let Err(error) = checkpoint.check_follows(self.task.head.as_ref()) {
-            return Ok(Some(Reason::NotInChain(error.to_string())));
+        let follows = checkpoint.check_follows(self.task.head.as_ref()).map_err(|error| error.to_string());
+        if !guard!(CheckpointFollowsHead, follows.is_ok()) {
+            return Ok(Some(Reason::NotInChain(follows.err().unwrap_or_default())));
         }
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
+        self.note_dry_run(checkpoint);
         // A step that was amended while it ran is not done: what ran was the old one.
         if let Some(step) = completes.filter(|_| checkpoint.plan.hash == self.task.plan.hash()) {
             self.complete(step);

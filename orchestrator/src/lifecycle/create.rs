@@ -74,6 +74,7 @@ pub fn create(new: NewTask, context: &Context<'_>) -> Result<Decision, IllegalTr
         approvals: Vec::new(),
         editors: std::collections::BTreeSet::new(),
         required_actions: Vec::new(),
+        effects: Vec::new(),
         applied: Vec::new(),
         applied_steps: std::collections::BTreeSet::new(),
         drifted: None,

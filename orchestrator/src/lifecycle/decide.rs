@@ -40,7 +40,11 @@ fn dispatch(turn: &mut Turn<'_>, event: &EventKind) -> Handled {
         EventKind::ItemClaimed { by } => turn.item_claimed(by),
         EventKind::ItemExpired { item, stage } => turn.item_expired(item, *stage),
         EventKind::RedeemRequested { request } => turn.redeem_requested(request),
-        EventKind::EffectSettled { .. } => Ok(None),
+        EventKind::EffectClaimed { request } => turn.effect_claimed(request),
+        EventKind::EffectSettled { settlement } | EventKind::EffectProbed { settlement } => {
+            turn.effect_settled(settlement)
+        }
+        EventKind::EffectJudged { by, key, done, reason } => turn.effect_judged(key, by, *done, reason),
         EventKind::BudgetHit { budget } => turn.budget_hit(budget),
         EventKind::PauseRequested { by } => turn.pause_requested(by),
         EventKind::ResumeRequested { by } => turn.resume_requested(by),

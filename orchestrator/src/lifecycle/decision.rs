@@ -38,8 +38,16 @@ pub enum Reason {
     Duplicate,
     /// The checkpoint does not belong into the chain.
     NotInChain(String),
-    /// It is about a round, item or grant that is no longer open.
+    /// It is about a round, item, grant or effect that is no longer open.
     Superseded,
+    /// The call does nothing outside the scratch: the ledger has nothing to say about it.
+    NoEffect,
+    /// The effect happened, and that never changes.
+    EffectDone,
+    /// Nobody knows whether the effect happened; it is not started again.
+    EffectUnknown,
+    /// The effect may still be under way, so that a probe's `not done` says nothing yet.
+    TooEarly,
 }
 
 /// A pair of state and event that must not happen: a client's error, or a dead letter.
@@ -87,6 +95,15 @@ pub enum Effect {
     ClearTimer {
         /// Which.
         timer: Timer,
+    },
+    /// Write a row of the task, beside its state.
+    PutRow {
+        /// Its table.
+        table: String,
+        /// Its key.
+        key: String,
+        /// What it holds.
+        value: Value,
     },
 }
 

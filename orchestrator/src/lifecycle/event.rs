@@ -4,9 +4,9 @@
 //! what a worker measured) arrives in here. Signatures, digests and schemas
 //! are checked before an event is made.
 
-use checkrein_shared::coordinator::RedeemRequest;
+use checkrein_shared::coordinator::{ClaimRequest, RedeemRequest, Settlement};
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::{EscalationId, FindingId, InstanceId, JobId, StepId};
+use checkrein_shared::ids::{EscalationId, FindingId, InstanceId, JobId, StepId, TaskId};
 use checkrein_shared::records::{Attempt, Checkpoint, Plan, Verdict};
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -143,12 +143,31 @@ pub enum EventKind {
         /// The request, with what the worker measured.
         request: RedeemRequest,
     },
-    /// The outcome of an effect became known.
+    /// A worker asked to start an effect.
+    EffectClaimed {
+        /// The request, with the call.
+        request: Box<ClaimRequest>,
+    },
+    /// A worker said what came of an effect.
     EffectSettled {
+        /// What it said.
+        settlement: Box<Settlement>,
+    },
+    /// A worker asked the probe of an effect whose outcome is unknown.
+    EffectProbed {
+        /// What the probe said.
+        settlement: Box<Settlement>,
+    },
+    /// A person said what came of an effect.
+    EffectJudged {
+        /// Who.
+        by: String,
         /// The effect's idempotency key.
         key: Digest,
-        /// `done` or `failed`.
-        outcome: EffectOutcome,
+        /// Whether it happened.
+        done: bool,
+        /// How the person knows.
+        reason: String,
     },
     /// A budget is used up.
     BudgetHit {
@@ -206,17 +225,17 @@ pub enum EventKind {
     },
 }
 
-/// What came of an effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EffectOutcome {
-    /// It happened.
-    Done,
-    /// It did not.
-    Failed,
-}
-
 impl EventKind {
+    /// The effect that it is about, by its key in the task's ledger.
+    pub fn effect_key(&self, task: &TaskId) -> Option<Digest> {
+        match self {
+            Self::EffectClaimed { request } => Some(request.call.key(task)),
+            Self::EffectSettled { settlement } | Self::EffectProbed { settlement } => Some(settlement.key),
+            Self::EffectJudged { key, .. } => Some(*key),
+            _ => None,
+        }
+    }
+
     /// The kind in a word, for logs, pages and the journal.
     pub fn name(&self) -> &'static str {
         match self {
@@ -236,7 +255,10 @@ impl EventKind {
             Self::ItemClaimed { .. } => "item_claimed",
             Self::ItemExpired { .. } => "item_expired",
             Self::RedeemRequested { .. } => "redeem_requested",
+            Self::EffectClaimed { .. } => "effect_claimed",
             Self::EffectSettled { .. } => "effect_settled",
+            Self::EffectProbed { .. } => "effect_probed",
+            Self::EffectJudged { .. } => "effect_judged",
             Self::BudgetHit { .. } => "budget_hit",
             Self::PauseRequested { .. } => "pause_requested",
             Self::ResumeRequested { .. } => "resume_requested",

@@ -5,6 +5,8 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::GrantId;
 use checkrein_shared::records::{JobKind, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{GRANTS_MAX, Grant, GrantStatus, State, keep_newest};
 use super::turn::{Handled, Turn};
@@ -18,6 +20,7 @@ impl Turn<'_> {
             return Ok(None);
         };
         self.task.accepted = Some(subject.checkpoint.clone());
+        self.open_call_gates(&subject);
         if subject.trigger != Trigger::ChangesetBeforeApply || subject.empty {
             self.complete_or_go_on();
             return Ok(None);
@@ -36,9 +39,13 @@ impl Turn<'_> {
         Ok(None)
     }
 
-    /// Voids every grant that was not redeemed yet.
+    /// Voids every grant that was not redeemed yet, and closes the gates of calls that were not passed.
     pub(super) fn void_grants(&mut self, why: &str) {
-        for grant in self.task.grants.iter_mut().filter(|g| g.status == (GrantStatus::Issued {})) {
+        self.close_call_gates();
+        for grant in self.task.grants.iter_mut() {
+            if guard!(UnusedGrantsDie, grant.status != (GrantStatus::Issued {})) {
+                continue;
+            }
             grant.status = GrantStatus::Void { reason: why.to_owned() };
         }
     }
@@ -57,7 +64,7 @@ impl Turn<'_> {
             &self.task.state,
             State::Running { job: JobKind::Apply { grant, .. }, .. } if grant == &request.grant
         );
-        if !applies || request.epoch != self.task.epoch {
+        if !guard!(GrantOfThisAttempt, applies && request.epoch == self.task.epoch) {
             return self.illegal("the grant does not belong to a running attempt with this epoch; touch nothing");
         }
         let Some(grant) = self.task.grants.iter().find(|g| g.id == request.grant).cloned() else {
@@ -68,17 +75,17 @@ impl Turn<'_> {
             GrantStatus::Redeemed {} if grant.changeset.hash == request.changeset_hash => {
                 return Ok(Some(Reason::Duplicate));
             }
-            GrantStatus::Issued {} => {}
+            status if guard!(GrantStillOpen, status == (GrantStatus::Issued {})) => {}
             _ => return self.illegal("the grant is void; touch nothing"),
         }
-        if grant.changeset.hash != request.changeset_hash {
+        if !guard!(GrantChangesetEqual, grant.changeset.hash == request.changeset_hash) {
             return self.illegal("the grant is for another changeset; touch nothing");
         }
-        if request.target != grant.bindings.base {
+        if !guard!(GrantBaseIsTarget, request.target == grant.bindings.base) {
             return self.redeem_drifted(&request.grant, request.target);
         }
         let live = self.task.live_bindings();
-        if live.as_ref() != Some(&grant.bindings) {
+        if !guard!(GrantBindingsEqual, live.as_ref() == Some(&grant.bindings)) {
             self.void_grant(&request.grant, "what it is bound to has changed");
             // Whatever the policy says about the trigger: a review needs a checkpoint that holds what changed.
             self.control_always(Trigger::SpecChanged);

@@ -3,6 +3,8 @@
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{Conversation, JobKind, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{Answer, GrantStatus, Outcome, Slot, State, Wish};
 use super::turn::{Handled, Turn};
@@ -80,7 +82,7 @@ impl Turn<'_> {
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
-            State::Reviewing { .. } if self.subject_differs() => self.judge_again(),
+            State::Reviewing { .. } if !guard!(PausedSubjectUnchanged, !self.subject_differs()) => self.judge_again(),
             State::Reviewing { slots } if self.lost_an_answer(&slots) => {
                 let trigger = self.task.subject.as_ref().map_or(Trigger::ChangesetBeforeApply, |s| s.trigger);
                 self.start_round(trigger)

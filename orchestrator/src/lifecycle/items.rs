@@ -6,6 +6,8 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::EscalationId;
 use checkrein_shared::policy::OnTimeout;
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{About, Answer, Item, Outcome, State};
 use super::turn::{Handled, Turn};
@@ -44,7 +46,7 @@ impl Turn<'_> {
 
     /// The open item that waits for `hash`, or for anything where `hash` is `None`.
     pub(super) fn item_mut(&mut self, hash: Option<Digest>) -> Option<&mut Item> {
-        let wanted = |item: &&mut Item| hash.is_none_or(|h| item.hash == h);
+        let wanted = |item: &&mut Item| hash.is_none_or(|h| guard!(ApprovalNamesHash, item.hash == h));
         match &mut self.task.state {
             State::Waiting { item } => Some(item).filter(wanted),
             State::Reviewing { slots } => {

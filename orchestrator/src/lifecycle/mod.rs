@@ -11,6 +11,7 @@ mod create;
 mod decide;
 mod decision;
 mod drift;
+mod effects;
 mod event;
 mod facts;
 mod grants;
@@ -31,7 +32,9 @@ pub use chain::open_issues;
 pub use create::{NewTask, create};
 pub use decide::decide;
 pub use decision::{Decision, Destination, Effect, IllegalTransition, Reason, Timer};
-pub use event::{EffectOutcome, Event, EventKind};
+pub(crate) use effects::answer as claim_answer;
+pub use effects::{CallGate, EFFECT_TABLE, OpenEffect, Standing};
+pub use event::{Event, EventKind};
 pub use task::{
     About, Answer, Grant, GrantStatus, Item, OpenFinding, Outcome, PolicyPin, Ruling, Slot, SpecState, State,
     StepStatus, Subject, Task, Usage, VerdictState, Wish,

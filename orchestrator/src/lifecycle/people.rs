@@ -7,6 +7,8 @@ use checkrein_shared::records::{
     ApprovalRef, Conversation, JobKind, Judgement, RequiredAction, ReviewKind, Risk, Trigger,
 };
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{About, Answer, GRANTS_MAX, Item, Slot, State, VerdictState, keep_newest};
 use super::turn::{Handled, Turn};
@@ -24,11 +26,15 @@ impl Turn<'_> {
         if item.approved_by.contains(by) {
             return Ok(Some(Reason::Duplicate));
         }
-        if item.deadline.is_some_and(|deadline| self.at > deadline) {
+        if !guard!(ApprovalInTime, item.deadline.is_none_or(|deadline| self.at <= deadline)) {
             return self.illegal("expired: its deadline has passed, so it can't be approved any more; what the policy says about that follows as soon as the task runs");
         }
-        if let Some(why) = self.may_not_approve(&item, by) {
-            return self.illegal(why);
+        if let About::Effect { key, .. } = &item.about {
+            return self.illegal(settled_otherwise(key));
+        }
+        let refusal = self.may_not_approve(&item, by);
+        if !guard!(ApproverMayApprove, refusal.is_none()) {
+            return self.illegal(refusal.unwrap_or_default());
         }
         if self.has_answered(&item, by) {
             return self
@@ -39,7 +45,7 @@ impl Turn<'_> {
         keep_newest(&mut self.task.approvals, GRANTS_MAX);
         let Some(open) = self.item_mut(Some(hash)) else { return Ok(Some(Reason::Superseded)) };
         open.approved_by.insert(by.to_owned());
-        if (open.approved_by.len() as u64) < u64::from(open.approvers) {
+        if !guard!(ApproversAreEnough, open.approved_by.len() as u64 >= u64::from(open.approvers)) {
             return Ok(None);
         }
         match self.slot_of(&item) {
@@ -77,12 +83,14 @@ impl Turn<'_> {
     fn item_approved(&mut self, item: &Item) -> Handled {
         let written = self.control(Trigger::ApprovalAfter);
         match &item.about {
-            About::Gate {} | About::Overlap {} if self.task.drifted.is_some() => {
+            About::Gate {} | About::Overlap {} if !guard!(ApprovedTargetUnchanged, self.task.drifted.is_none()) => {
                 // The consent stands, but what it was about does not: the change is rebased and reviewed again.
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
-            About::Gate {} if item.stale.iter().any(|m| m.field != "findings") => {
+            About::Gate {}
+                if !guard!(ApprovedSubjectUnchanged, item.stale.iter().all(|m| m.field == "findings")) =>
+            {
                 // Specification or plan changed under the question: what is there now was not judged by anybody.
                 if !written {
                     self.control_always(Trigger::SpecChanged);
@@ -99,6 +107,7 @@ impl Turn<'_> {
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
+            About::Effect { key, .. } => self.illegal(settled_otherwise(key)),
             About::Failure { step } => {
                 self.task.usage.failures = 0;
                 self.task.usage.lost_attempts = 0;
@@ -144,6 +153,9 @@ impl Turn<'_> {
             Ok(item) => item,
             Err(hint) => return self.illegal(hint),
         };
+        if let About::Effect { key, .. } = &item.about {
+            return self.illegal(settled_otherwise(key));
+        }
         self.ask_for(by, text);
         match self.slot_of(&item) {
             Some(slot) => self.person_answered(&slot, by, Judgement::ChangesRequired),
@@ -210,6 +222,12 @@ impl Turn<'_> {
         tracing::info!(task.id = %self.task.id, finding = %finding, by, reason, "a person closed a finding");
         Ok(None)
     }
+}
+
+/// How a question about an effect is answered: with a fact, never with a consent.
+fn settled_otherwise(key: &Digest) -> String {
+    let settle = format!("checkrein effects settle {}", key.short());
+    format!("this question is about what happened: answer it with `{settle} --done --reason '..'` or `--not-done`")
 }
 
 /// A person's name as a reviewer's identity; characters that an id can't hold become `-`.

@@ -11,6 +11,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::Timestamp;
 
+use crate::guards::guard;
+
 use super::decision::{Destination, Effect, Reason};
 use super::rules::On;
 use super::task::{About, Answer, Slot, State, Subject};
@@ -45,7 +47,7 @@ impl Turn<'_> {
                 slots.push(self.open_slot(requirement, instance, &checkpoint));
             }
         }
-        if self.needs_person(&wanted, trigger) {
+        if self.needs_person(&wanted, trigger) || (self.call_wants_person(trigger) && !asks_people(&wanted)) {
             slots.push(self.person_slot(&checkpoint));
         }
         self.enter(State::Reviewing { slots });
@@ -73,6 +75,7 @@ impl Turn<'_> {
         match slot.kind {
             ReviewKind::Human => {
                 let reason = format!("the policy's review `{}` is a person's", slot.review);
+                let reason = self.with_call(reason);
                 slot.item = Some(self.new_item(wanted.review.level.as_deref(), About::Gate {}, reason));
             }
             ReviewKind::Rules | ReviewKind::Model | ReviewKind::Command => self.request_head(&slot, checkpoint),
@@ -126,11 +129,17 @@ impl Turn<'_> {
         let verifiers: BTreeSet<&String> = self.task.plan.steps.iter().filter(counts).flat_map(|s| &s.verify).collect();
         let off = self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off;
         let cover = gate_cover(wanted, if off { 0 } else { verifiers.len() });
-        cover.blocking == 0 || (trigger == Trigger::ChangesetBeforeApply && cover.asks_person())
+        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible(trigger);
+        cover.blocking == 0 || (leads_outside && cover.asks_person())
     }
 
     fn person_slot(&mut self, checkpoint: &CheckpointRef) -> Slot {
-        let reason = "no verifier and no reviewer judges this change, so a person has to look at it".to_owned();
+        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
+        let reason = match trigger {
+            Some(Trigger::ToolBeforeHighRisk) => "a person has to agree to what a step does outside",
+            _ => "no verifier and no reviewer judges this change, so a person has to look at it",
+        };
+        let reason = self.with_call(reason.to_owned());
         let item = self.new_item(None, About::Gate {}, reason);
         Slot {
             id: self.review_id(checkpoint, PERSON, 1),
@@ -143,6 +152,13 @@ impl Turn<'_> {
             answer: Answer::Awaited,
             item: Some(item),
         }
+    }
+
+    /// Adds what would run, where the gate is before a call.
+    fn with_call(&self, reason: String) -> String {
+        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
+        let text = trigger.and_then(|trigger| self.call_text(trigger));
+        text.map_or_else(|| reason.clone(), |text| format!("{reason}: {text}"))
     }
 
     fn request(&mut self, slot: &Slot, checkpoint: &CheckpointRef, bindings: Bindings) {
@@ -215,6 +231,11 @@ impl Turn<'_> {
     }
 }
 
+/// Whether a person reviews anyway, and the round waits for the answer.
+fn asks_people(wanted: &[ReviewRequirement]) -> bool {
+    wanted.iter().any(|w| w.review.blocking && w.review.kind == ReviewKind::Human)
+}
+
 /// Whether every blocking review has its quorum of approvals and no veto stands.
 pub(super) fn is_complete(slots: &[Slot]) -> bool {
     let approved = |name: &str| {
@@ -227,5 +248,7 @@ pub(super) fn is_complete(slots: &[Slot]) -> bool {
             })
     };
     let mut blocking = slots.iter().filter(|s| s.blocking).peekable();
-    blocking.peek().is_some() && blocking.all(|s| approved(&s.review) >= s.quorum as usize && !vetoed(s))
+    blocking.peek().is_some() && blocking.all(|s| {
+        guard!(QuorumIsReached, approved(&s.review) >= s.quorum as usize) && guard!(NoVetoInRound, !vetoed(s))
+    })
 }

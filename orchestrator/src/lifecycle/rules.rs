@@ -3,11 +3,14 @@
 //! A rule chooses an action; it never waives a review. `continue` at a gate
 //! whose round is not complete, or over an open veto, goes to a person.
 
+use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::policy::{
     Action, Level, Outcome, ReviewRequirement, RuleEvent, With, evaluate_rules, required_reviews, trigger_fires,
 };
 use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
+
+use crate::guards::guard;
 
 use super::decision::Timer;
 use super::rounds::is_complete;
@@ -29,6 +32,8 @@ pub(super) enum On {
     Budget { budget: String },
     /// Target and task changed the same files.
     Drift,
+    /// Only a person can find out whether an effect happened.
+    EffectUnknown { step: StepId, key: Digest },
 }
 
 impl On {
@@ -40,6 +45,7 @@ impl On {
             Self::Failed => RuleEvent::Failed,
             Self::Budget { .. } => RuleEvent::Budget,
             Self::Drift => RuleEvent::Drift,
+            Self::EffectUnknown { .. } => RuleEvent::EffectUnknown,
         }
     }
 }
@@ -49,8 +55,15 @@ impl Turn<'_> {
         let outcome = evaluate_rules(self.context.policy, on.event(), &self.facts(None), &self.task.rule_counts);
         *self.task.rule_counts.entry(outcome.rule.clone()).or_default() += 1;
         self.record_ruling(&on, &outcome);
-        let message = if outcome.message.is_empty() { self.default_reason(&on) } else { outcome.message.clone() };
+        let message = self.reason(&on, &outcome);
         match outcome.action {
+            // Whatever a rule says, nothing repeats an effect on a guess.
+            Action::Continue | Action::Warn | Action::Retry | Action::RequestEvidence
+                if matches!(on, On::EffectUnknown { .. }) =>
+            {
+                self.escalate_for(&on, Some(&outcome.level), message);
+                Ok(None)
+            }
             Action::Continue | Action::Warn => self.rule_continues(&on, &outcome, message),
             Action::Retry => {
                 self.retry(&on, conversation(&outcome.with));
@@ -80,7 +93,7 @@ impl Turn<'_> {
             On::Round => {
                 let complete = matches!(&self.task.state, State::Reviewing { slots } if is_complete(slots));
                 let vetoed = self.task.findings.iter().any(|f| f.veto);
-                if complete && !vetoed {
+                if guard!(RoundIsComplete, complete) && guard!(VetoStands, !vetoed) {
                     return self.proceed();
                 }
                 let why =
@@ -102,7 +115,7 @@ impl Turn<'_> {
                     Ok(None)
                 }
             },
-            On::Timeout | On::Failed | On::Drift => {
+            On::Timeout | On::Failed | On::Drift | On::EffectUnknown { .. } => {
                 let reason =
                     format!("rule `{}` says continue, but there is nothing that could go on: {message}", outcome.rule);
                 self.escalate_for(on, Some(&outcome.level), reason);
@@ -121,7 +134,7 @@ impl Turn<'_> {
                 }
             }
             On::Drift => self.start_over(conversation),
-            On::Budget { .. } => self.go_on(),
+            On::Budget { .. } | On::EffectUnknown { .. } => self.go_on(),
             On::Round | On::Timeout | On::Late => self.redo(conversation),
         }
     }
@@ -184,6 +197,7 @@ impl Turn<'_> {
             On::Round | On::Timeout | On::Late => About::Gate {},
             On::Budget { budget } => About::Budget { budget: budget.clone() },
             On::Drift => About::Overlap {},
+            On::EffectUnknown { step, key } => About::Effect { step: step.clone(), key: *key },
             On::Failed => match self.task.next_step().cloned() {
                 Some(step) => {
                     self.control(Trigger::RetryExhausted);
@@ -195,8 +209,19 @@ impl Turn<'_> {
         self.escalate(level, about, reason);
     }
 
+    /// What people are told: the rule's message, or what stands to reason. The command that settles an effect is never
+    /// left out.
+    fn reason(&self, on: &On, outcome: &Outcome) -> String {
+        match (outcome.message.as_str(), on) {
+            ("", on) => self.default_reason(on),
+            (message, On::EffectUnknown { .. }) => format!("{message}: {}", self.default_reason(on)),
+            (message, _) => message.to_owned(),
+        }
+    }
+
     fn default_reason(&self, on: &On) -> String {
         match on {
+            On::EffectUnknown { step, key } => self.unknown_text(step, key),
             On::Round => "the policy wants a person to decide about this round".to_owned(),
             On::Timeout => "a review did not answer in time".to_owned(),
             On::Late => "a reviewer objected after the round".to_owned(),

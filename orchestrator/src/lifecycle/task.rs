@@ -17,6 +17,8 @@ use checkrein_shared::records::{
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::effects::OpenEffect;
+
 /// The most verdicts that are kept in the state; older ones stay in the journal.
 pub(super) const VERDICTS_MAX: usize = 40;
 /// The most findings that may be open at once; more are counted, not kept.
@@ -84,6 +86,9 @@ pub struct Task {
     pub editors: BTreeSet<String>,
     /// What has to be done before the change can be accepted.
     pub required_actions: Vec<RequiredAction>,
+    /// Effects that are open: of the step at hand, or with an unknown outcome.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<OpenEffect>,
     /// What reached the target.
     pub applied: Vec<ChangesetRef>,
     /// Steps whose work is in the target: nothing ever runs them again.
@@ -427,6 +432,13 @@ pub enum About {
     Failure {
         /// The step.
         step: StepId,
+    },
+    /// Whether an effect happened. It is answered with what a person found out, not with an approval.
+    Effect {
+        /// The step.
+        step: StepId,
+        /// The effect's idempotency key.
+        key: Digest,
     },
     /// Whether the task may go on beyond a budget.
     Budget {

@@ -2,22 +2,26 @@
 //! effects that follow. Entering a state sets its timers and sends its
 //! messages, so that no handler can forget them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::json;
 use checkrein_shared::policy::CompiledPolicy;
-use checkrein_shared::records::{Checkpoint, JobKind, JobMessage};
+use checkrein_shared::records::{Checkpoint, EffectEntry, JobKind, JobMessage};
 use checkrein_shared::time::Timestamp;
 use serde::Serialize;
 
 use super::decision::{Decision, Destination, Effect, IllegalTransition, Reason, Timer};
+use super::effects::EFFECT_TABLE;
 use super::task::{State, Task};
 
 /// How long a job may wait for a lease before its message is published again.
 pub(super) const DISPATCH_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Why nobody knows what came of an effect whose attempt is over.
+const UNSAID: &str = "the attempt that started it ended without saying what came of it";
 
 /// What the core may look at besides the task: all of it named by digests in the task or the event.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +32,8 @@ pub struct Context<'a> {
     pub head: Option<&'a Checkpoint>,
     /// The changeset of the newest checkpoint, or of the one in the event.
     pub change: &'a Change,
+    /// The ledger's entries of the task's open effects, and of the one that the event is about.
+    pub effects: &'a BTreeMap<Digest, EffectEntry>,
     /// Names of reviews whose relevant files did not change since their newest verdict.
     pub unaffected: &'a BTreeSet<String>,
     /// Who writes control checkpoints.
@@ -57,16 +63,22 @@ pub(super) struct Turn<'a> {
     pub(super) head: Option<Checkpoint>,
     pub(super) event: &'static str,
     effects: Vec<Effect>,
+    /// The ledger's entries that this turn changed.
+    changed: BTreeMap<Digest, EffectEntry>,
 }
 
 impl<'a> Turn<'a> {
     pub(super) fn new(task: &Task, at: Timestamp, event: &'static str, context: Context<'a>) -> Self {
         let mut task = task.clone();
         task.updated_at = at;
-        Self { task, at, context, head: context.head.cloned(), event, effects: Vec::new() }
+        Self { task, at, context, head: context.head.cloned(), event, effects: Vec::new(), changed: BTreeMap::new() }
     }
 
-    pub(super) fn finish(self, handled: Handled) -> Result<Decision, IllegalTransition> {
+    pub(super) fn finish(mut self, handled: Handled) -> Result<Decision, IllegalTransition> {
+        for (key, entry) in std::mem::take(&mut self.changed) {
+            let value = serde_json::to_value(entry).expect("an entry is plain data");
+            self.effect(Effect::PutRow { table: EFFECT_TABLE.to_owned(), key: key.to_hex(), value });
+        }
         Ok(match handled? {
             Some(reason) => Decision::Ignore(reason),
             None => Decision::Advance { next: Box::new(self.task), effects: self.effects },
@@ -81,6 +93,16 @@ impl<'a> Turn<'a> {
         self.effects.push(effect);
     }
 
+    /// An entry of the effects ledger, as this turn leaves it so far.
+    pub(super) fn entry(&self, key: &Digest) -> Option<&EffectEntry> {
+        self.changed.get(key).or_else(|| self.context.effects.get(key))
+    }
+
+    /// Writes an entry of the effects ledger.
+    pub(super) fn put(&mut self, entry: EffectEntry) {
+        self.changed.insert(entry.key, entry);
+    }
+
     /// Stores a record as a blob and returns the blob's digest.
     pub(super) fn store<T: Serialize>(&mut self, record: &T) -> Digest {
         let bytes = json::canonical(record).expect("records of the core hold no floats and no large integers");
@@ -91,6 +113,9 @@ impl<'a> Turn<'a> {
 
     /// Leaves the state that the task is in for another one.
     pub(super) fn enter(&mut self, state: State) {
+        if !matches!(state, State::Running { .. } | State::Cancelling { .. }) {
+            self.lose_claims(UNSAID);
+        }
         self.leave();
         match &state {
             State::Queued { .. } => {
@@ -142,6 +167,7 @@ impl<'a> Turn<'a> {
 
     /// Queues a job whose message goes out only after `wait`.
     pub(super) fn queue_later(&mut self, job: JobKind, wait: Duration) {
+        self.lose_claims(UNSAID);
         self.leave();
         self.task.epoch += 1;
         self.set(Timer::Dispatch { epoch: self.task.epoch }, self.at.plus(wait));

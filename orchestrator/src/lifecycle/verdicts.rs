@@ -8,6 +8,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::Timestamp;
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::rules::On;
 use super::task::{
@@ -20,15 +22,17 @@ pub(super) const KEY_FIELD: &str = "reviewer_key";
 
 impl Turn<'_> {
     pub(super) fn verdict_published(&mut self, verdict: &Verdict, envelope: Digest) -> Handled {
-        if self.task.verdicts.iter().any(|v| v.id == verdict.review_id && v.inherited_from.is_none()) {
+        let known = self.task.verdicts.iter().any(|v| v.id == verdict.review_id && v.inherited_from.is_none());
+        if !guard!(VerdictOnlyOnce, !known) {
             return Ok(Some(Reason::Duplicate));
         }
         let differences = self.differences(&verdict.bindings);
         let kind = kind_of(verdict);
         // A reviewer's key never answers for a person, nor for another kind of reviewer.
-        let is_asked = |s: &&Slot| s.id == verdict.review_id && s.item.is_none() && s.kind == kind;
+        let is_kind = |s: &Slot| guard!(VerdictOfAskedKind, s.item.is_none() && s.kind == kind);
+        let is_asked = |s: &&Slot| s.id == verdict.review_id && is_kind(s);
         let open = self.slots_mut().and_then(|s| s.iter().find(is_asked).cloned());
-        let current = differences.is_empty();
+        let current = guard!(VerdictIsCurrent, differences.is_empty());
         let review = open.as_ref().map_or_else(|| self.review_name(verdict), |s| s.review.clone());
         self.record_verdict(verdict, envelope, &review, differences);
         self.take_findings(verdict, &review, current);
@@ -150,7 +154,9 @@ impl Turn<'_> {
         for finding in &verdict.findings {
             let known = self.task.findings.iter().position(|f| f.finding.id == finding.id && f.review == review);
             match (finding.status, known) {
-                (FindingStatus::Fixed, Some(index)) if current && !finding.source_refs.is_empty() => {
+                (FindingStatus::Fixed, Some(index))
+                    if guard!(FixIsShown, current && !finding.source_refs.is_empty()) =>
+                {
                     self.task.findings.remove(index);
                 }
                 (FindingStatus::Fixed, _) => {}
@@ -186,7 +192,8 @@ impl Turn<'_> {
     /// Marks every verdict that no longer equals what is in force. Once stale, always stale.
     pub(super) fn mark_stale(&mut self) {
         let Some(live) = self.task.live_bindings() else { return };
-        for verdict in self.task.verdicts.iter_mut().filter(|v| v.stale.is_empty()) {
+        let fresh = |v: &&mut VerdictState| guard!(StaleStaysStale, v.stale.is_empty());
+        for verdict in self.task.verdicts.iter_mut().filter(fresh) {
             verdict.stale = verdict.bindings.differences(&live);
         }
     }
@@ -207,7 +214,8 @@ impl Turn<'_> {
         };
         let revoked = old.stale.iter().any(|m| m.field == KEY_FIELD);
         let relevant = self.context.unaffected.contains(&slot.review);
-        if revoked || !can_inherit(&old.bindings, &now, relevant) {
+        let holds = guard!(InheritanceHolds, can_inherit(&old.bindings, &now, relevant));
+        if !guard!(RevokedIsNotInherited, !revoked) || !holds {
             return false;
         }
         let carried = VerdictState {

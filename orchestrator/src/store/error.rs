@@ -84,6 +84,14 @@ pub enum Error {
     /// A segment file is not there.
     #[error("the journal segment {} is missing: restore it from a backup", .0.display())]
     MissingSegment(PathBuf),
+    /// More was pruned from the journal than its records say.
+    #[error("the journal that begins with {} has lost more than was pruned: {what}; restore it from a backup", .segment.display())]
+    Pruned {
+        /// The first segment that is there.
+        segment: PathBuf,
+        /// What is missing.
+        what: String,
+    },
     /// The file was written by another version of Checkrein.
     #[error("{} has the format {found}, but this version of Checkrein reads formats 1 to {supported}: use the version that wrote it, or a newer one", .path.display())]
     UnknownFormat {
@@ -138,6 +146,7 @@ impl Error {
                 | Self::HeadMismatch { .. }
                 | Self::Damaged { .. }
                 | Self::MissingSegment(_)
+                | Self::Pruned { .. }
                 | Self::HeadDamaged { .. }
         )
     }

@@ -17,8 +17,12 @@ pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// The index's own mark: see [`super::index::Mark`].
 pub(super) const MARK: &[u8] = b"!";
 
+/// Where the journal begins, as far as the index knows; missing where nothing was ever pruned.
+pub(super) const FRONT: &[u8] = b"#";
+
 const TASK: u8 = b'a';
 const EVENT: u8 = b'e';
+const TOMBSTONE: u8 = b'g';
 const OUTBOX: u8 = b'o';
 const OUTBOX_BY_ID: u8 = b'p';
 const SEEN: u8 = b's';
@@ -59,6 +63,35 @@ pub(super) fn event(task: &TaskId, version: u64) -> Vec<u8> {
     key(EVENT, &[task.as_str().as_bytes(), b"\0", &version.to_be_bytes()])
 }
 
+/// Where all of a task's events lie.
+pub(super) fn events_of(task: &TaskId) -> (Vec<u8>, Vec<u8>) {
+    below(EVENT, &[task.as_str().as_bytes()])
+}
+
+/// What is left of a forgotten task.
+pub(super) fn tombstone(task: &TaskId) -> Vec<u8> {
+    key(TOMBSTONE, &[task.as_str().as_bytes()])
+}
+
+/// All tombstones after that of `after`.
+pub(super) fn tombstones_after(after: Option<&TaskId>) -> (Vec<u8>, Vec<u8>) {
+    let from = after.map_or_else(|| vec![TOMBSTONE], |after| key(TOMBSTONE, &[after.as_str().as_bytes(), b"\0"]));
+    (from, vec![TOMBSTONE + 1])
+}
+
+/// Everything whose key begins with these parts, each with its end.
+fn below(kind: u8, parts: &[&[u8]]) -> (Vec<u8>, Vec<u8>) {
+    let mut from = vec![kind];
+    for part in parts {
+        from.extend_from_slice(part);
+        from.push(0);
+    }
+    let mut to = from.clone();
+    to.pop();
+    to.push(1);
+    (from, to)
+}
+
 /// A message that waits: by the record that it follows from, and its place in it.
 pub(super) fn outbox(sequence: u64, ordinal: u16) -> Vec<u8> {
     key(OUTBOX, &[&sequence.to_be_bytes(), &ordinal.to_be_bytes()])
@@ -90,6 +123,16 @@ pub(super) fn seen_by_sequence(sequence: u64) -> Vec<u8> {
     key(SEEN_BY_SEQUENCE, &[&sequence.to_be_bytes()])
 }
 
+/// All incoming messages that caused records up to `sequence`.
+pub(super) fn seen_until(sequence: u64) -> (Vec<u8>, Vec<u8>) {
+    (vec![SEEN_BY_SEQUENCE], seen_by_sequence(sequence.saturating_add(1)))
+}
+
+/// Reads the record's number out of the key of an incoming message.
+pub(super) fn seen_sequence_of(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(1..)?.try_into().ok()?))
+}
+
 /// A timer, by when it is due.
 pub(super) fn timer(at: Timestamp, task: &TaskId, id: &TimerId) -> Vec<u8> {
     // Timestamps are never negative.
@@ -113,6 +156,22 @@ pub(super) fn timer_of(key: &[u8]) -> Option<(Timestamp, TaskId, TimerId)> {
 /// When a timer is due, by its name.
 pub(super) fn timer_by_id(task: &TaskId, id: &TimerId) -> Vec<u8> {
     key(TIMER_BY_ID, &[task.as_str().as_bytes(), b"\0", id.as_str().as_bytes()])
+}
+
+/// All timers of a task by their names.
+pub(super) fn timers_of(task: &TaskId) -> (Vec<u8>, Vec<u8>) {
+    below(TIMER_BY_ID, &[task.as_str().as_bytes()])
+}
+
+/// The first row of any table after `table`; the first of all where there is none.
+pub(super) fn next_table(table: Option<&str>) -> (Vec<u8>, Vec<u8>) {
+    let from = table.map_or_else(|| vec![ROW], |table| below(ROW, &[table.as_bytes()]).1);
+    (from, vec![ROW + 1])
+}
+
+/// Reads the table out of a row's key.
+pub(super) fn table_of(key: &[u8]) -> Option<&str> {
+    text(key.get(1..)?.split(|b| *b == 0).next()?)
 }
 
 /// A row of a task. The parts must be valid names: none contains the zero byte.
@@ -148,6 +207,11 @@ pub(super) fn row_of(key: &[u8]) -> Option<(TaskId, String)> {
 /// Where every 64th record lies: the newest at or before `sequence`.
 pub(super) fn place(sequence: u64) -> Vec<u8> {
     key(PLACE, &[&place_of(sequence).to_be_bytes()])
+}
+
+/// The places of all records up to `sequence`.
+pub(super) fn places_until(sequence: u64) -> (Vec<u8>, Vec<u8>) {
+    (vec![PLACE], key(PLACE, &[&sequence.saturating_add(1).to_be_bytes()]))
 }
 
 /// The number of the record whose place is noted at or before `sequence`.

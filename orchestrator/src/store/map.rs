@@ -20,6 +20,9 @@ pub(super) trait Map {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError>;
 
+    /// Visits entries in order, from `from` up to and without `to`, for as long as `visit` returns true.
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError>;
+
     /// Makes all changes at once, and notes that it now stands for `head`.
     fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError>;
 }
@@ -31,6 +34,10 @@ impl Map for Index {
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
         Self::get(self, key)
+    }
+
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError> {
+        Self::visit(self, from, Some(to), visit)
     }
 
     fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {

@@ -18,6 +18,7 @@ mod lock;
 mod map;
 mod model;
 mod projection;
+mod prune;
 mod rows;
 #[cfg(feature = "simulation")]
 pub mod simulated;
@@ -31,12 +32,13 @@ use tokio::sync::watch;
 
 pub use error::{CommitError, Error, Holder};
 pub use index::IndexError;
-pub use journal::{Head, TornTail};
+pub use journal::{Front, Head, TornTail};
 pub use local::{LocalStore, Options};
 pub use model::{
     Commit, Committed, DueTimer, MESSAGES_MAX, OutgoingMessage, PendingMessage, RECORD_BYTES_MAX, Record, Recorded,
     Stored, StoredTask, TIMERS_MAX, TimerChange, TimerId,
 };
+pub use prune::{DroppedSegment, Forget, NOTE_BYTES_MAX, Prune, Tombstone};
 pub use rows::{ROWS_MAX, Row, RowChange};
 pub use verify::{Report, verify};
 

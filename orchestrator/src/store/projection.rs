@@ -4,6 +4,7 @@
 //! from nothing, so the three can't disagree. It writes nothing by itself.
 
 use checkrein_shared::ids::{MessageId, TaskId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::index::IndexError;
@@ -11,6 +12,7 @@ use super::journal::{Head, Position};
 use super::keys::{self, Pointer};
 use super::map::{Changes, Map};
 use super::model::{Record, Recorded, TimerChange};
+use super::prune::{CARRIED, FORGOTTEN, PRUNED};
 use super::rows::RowChange;
 
 /// The kind of the store's own record that says which messages were delivered.
@@ -26,6 +28,8 @@ pub(super) struct Delivered {
     pub(super) messages: Vec<MessageId>,
 }
 
+mod pruning;
+
 /// Collects what some consecutive records change.
 pub(super) struct Projection<'a> {
     index: &'a dyn Map,
@@ -36,6 +40,11 @@ pub(super) struct Projection<'a> {
 impl<'a> Projection<'a> {
     pub(super) fn new(index: &'a dyn Map) -> Self {
         Self { index, changes: Changes::new(), head: index.head() }
+    }
+
+    /// For an empty index: begins where the chain begins.
+    pub(super) fn from_front(index: &'a dyn Map, front: Head) -> Self {
+        Self { head: front, ..Self::new(index) }
     }
 
     /// Writes everything that was collected.
@@ -68,12 +77,23 @@ impl<'a> Projection<'a> {
             self.add_messages(record, position)?;
             self.add_timers(record, position)?;
             self.add_rows(task, record, position)?;
-        } else if record.kind == DELIVERED {
-            self.remove_delivered(record)?;
+        } else {
+            self.add_own(record, position)?;
         }
         self.add_cause(record)?;
         self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
         Ok(())
+    }
+
+    /// A record of the store's own.
+    fn add_own(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
+        match record.kind.as_str() {
+            DELIVERED => self.remove_delivered(record),
+            FORGOTTEN => self.forget(record, position),
+            CARRIED => self.add_tombstones(record, position),
+            PRUNED => self.move_front(record),
+            _ => Ok(()),
+        }
     }
 
     fn add_messages(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
@@ -91,8 +111,7 @@ impl<'a> Projection<'a> {
     }
 
     fn remove_delivered(&mut self, record: &Record) -> Result<(), IndexError> {
-        let delivered: Delivered = serde_json::from_value(record.event.clone())
-            .map_err(|error| IndexError::Damaged(format!("record {} can't be read: {error}", record.sequence)))?;
+        let delivered: Delivered = event_of(record)?;
         for id in &delivered.messages {
             let by_id = keys::outbox_by_id(id);
             if let Some(key) = self.get(&by_id)? {
@@ -145,12 +164,16 @@ impl<'a> Projection<'a> {
         let Some(leaving) = record.sequence.checked_sub(SEEN_RECORDS) else { return Ok(()) };
         let by_sequence = keys::seen_by_sequence(leaving);
         let Some(id) = self.get(&by_sequence)? else { return Ok(()) };
-        self.remove(by_sequence);
         let id = std::str::from_utf8(&id).ok().and_then(|id| id.parse().ok());
         let id: MessageId = id.ok_or_else(|| IndexError::Damaged("a message id can't be read".to_owned()))?;
+        self.forget_seen(by_sequence, leaving, &id)
+    }
+
+    fn forget_seen(&mut self, by_sequence: Vec<u8>, sequence: u64, id: &MessageId) -> Result<(), IndexError> {
+        self.remove(by_sequence);
         // The same message may have come again since: then it stays for the newer record.
-        let seen = keys::seen(&id);
-        if self.get(&seen)?.as_deref() == Some(leaving.to_be_bytes().as_slice()) {
+        let seen = keys::seen(id);
+        if self.get(&seen)?.as_deref() == Some(sequence.to_be_bytes().as_slice()) {
             self.remove(seen);
         }
         Ok(())
@@ -170,6 +193,12 @@ impl<'a> Projection<'a> {
     fn remove(&mut self, key: Vec<u8>) {
         self.changes.insert(key, None);
     }
+}
+
+/// The event of a record of the store's own.
+fn event_of<T: DeserializeOwned>(record: &Record) -> Result<T, IndexError> {
+    serde_json::from_value(record.event.clone())
+        .map_err(|error| IndexError::Damaged(format!("record {} can't be read: {error}", record.sequence)))
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, IndexError> {

@@ -5,7 +5,7 @@
 //! another process has the store open. Does not look at the index, which is
 //! derived, nor at blobs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use checkrein_shared::ids::TaskId;
@@ -13,6 +13,8 @@ use checkrein_shared::ids::TaskId;
 use super::error::Error;
 use super::journal::{self, Head, HeadFile, Scan, ScanError};
 use super::model::Record;
+use super::prune::{CARRIED, FORGOTTEN, Tombstones};
+use serde::Deserialize as _;
 
 /// What [`verify`] found in a journal that is sound.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub struct Report {
     pub head: Head,
     /// What the head file says; `None` where it is missing.
     pub head_file: Option<Head>,
+    /// How many records were pruned from the front.
+    pub pruned: u64,
     /// How many tasks have events.
     pub tasks: u64,
     /// Bytes after the newest record: a batch that is being written, or that a crash
@@ -45,8 +49,10 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
     if segments.is_empty() {
         return Err(Error::MissingSegment(journal::path_of(&journal_folder, 1)));
     }
-    let mut versions: HashMap<TaskId, u64> = HashMap::new();
-    let mut before = Some(Head::default());
+    let front = journal::front(&journal_folder, &segments, None)?;
+    report.pruned = front.head.count;
+    let mut versions = Versions { begins_later: front.head.count > 0, ..Versions::default() };
+    let mut before = Some(front.head);
     for (index, number) in segments.iter().enumerate() {
         let mut scan = Scan::open(&journal_folder, *number, before)?;
         let is_last = index + 1 == segments.len();
@@ -58,7 +64,7 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
                     let damaged =
                         |what| Error::Damaged { segment: scan.path().to_path_buf(), line: scan.line(), offset, what };
                     let record = entry.decode_strictly().map_err(damaged)?.record;
-                    check_version(&record, &mut versions).map_err(damaged)?;
+                    versions.check(&record).map_err(damaged)?;
                     check_head(head_file, entry.head)?;
                 }
                 Err(ScanError::Flaw(flaw)) => {
@@ -74,7 +80,10 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
         report.head = scan.head();
         before = Some(scan.head());
     }
-    report.tasks = versions.len() as u64;
+    versions
+        .check_all()
+        .map_err(|what| Error::Pruned { segment: journal::path_of(&journal_folder, front.segment), what })?;
+    report.tasks = versions.newest.len() as u64;
     match head_file {
         Some(recorded) if recorded.count > report.head.count => {
             Err(Error::LostAcknowledged { witness: "head file", recorded: recorded.count, found: report.head.count })
@@ -83,16 +92,68 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
     }
 }
 
-fn check_version(record: &Record, versions: &mut HashMap<TaskId, u64>) -> Result<(), String> {
-    let Some(task) = &record.task else {
-        return if record.version == 0 { Ok(()) } else { Err("a record without a task has a version".to_owned()) };
-    };
-    let version = versions.entry(task.clone()).or_default();
-    if record.version != *version + 1 {
-        return Err(format!("task {task} goes from version {version} to {}", record.version));
+/// The numbers of each task's events: without gaps, and from 1 unless the task was forgotten.
+#[derive(Default)]
+struct Versions {
+    begins_later: bool,
+    newest: HashMap<TaskId, u64>,
+    /// Tasks whose first events are gone.
+    beheaded: HashSet<TaskId>,
+    forgotten: HashSet<TaskId>,
+}
+
+impl Versions {
+    fn check(&mut self, record: &Record) -> Result<(), String> {
+        let Some(task) = &record.task else {
+            if record.version != 0 {
+                return Err("a record without a task has a version".to_owned());
+            }
+            return self.note_forgotten(record);
+        };
+        if self.forgotten.contains(task) {
+            return Err(format!("task {task} goes on although it was forgotten"));
+        }
+        let newest = match self.newest.get(task) {
+            None if self.begins_later && record.version > 1 => {
+                self.beheaded.insert(task.clone());
+                record.version - 1
+            }
+            newest => newest.copied().unwrap_or(0),
+        };
+        if record.version != newest + 1 {
+            return Err(format!("task {task} goes from version {newest} to {}", record.version));
+        }
+        self.newest.insert(task.clone(), record.version);
+        Ok(())
     }
-    *version = record.version;
-    Ok(())
+
+    fn note_forgotten(&mut self, record: &Record) -> Result<(), String> {
+        if ![FORGOTTEN, CARRIED].contains(&record.kind.as_str()) {
+            return Ok(());
+        }
+        let Tombstones { tombstones } = Tombstones::deserialize(&record.event).map_err(|error| error.to_string())?;
+        for tombstone in tombstones {
+            if let Some(newest) = self.newest.remove(&tombstone.task)
+                && newest != tombstone.records
+            {
+                return Err(format!(
+                    "task {} was forgotten after {newest} records, not {}",
+                    tombstone.task, tombstone.records
+                ));
+            }
+            self.beheaded.remove(&tombstone.task);
+            self.forgotten.insert(tombstone.task);
+        }
+        Ok(())
+    }
+
+    /// Nobody but forgotten tasks may have lost its beginning.
+    fn check_all(&self) -> Result<(), String> {
+        match self.beheaded.iter().next() {
+            Some(task) => Err(format!("task {task} has lost its first records and was not forgotten")),
+            None => Ok(()),
+        }
+    }
 }
 
 fn check_head(recorded: Option<Head>, head: Head) -> Result<(), Error> {

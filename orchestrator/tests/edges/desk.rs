@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use checkrein_orchestrator::store::{LocalStore, Options, Store as _};
-use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock};
+use checkrein_orchestrator::{Clock, Config, Orchestrator, Routes, SystemClock};
 use checkrein_shared::api::{Api, Submission, TaskState};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, Consumer, EmbeddedBus, Message, Pool, Queue};
@@ -18,8 +19,8 @@ use checkrein_shared::json;
 use checkrein_shared::policy;
 use checkrein_shared::records::{
     AgentSpec, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, CheckpointMessage, Confidence, Coverage,
-    EffectClass, EvidenceIndex, EvidenceState, HomeDir, Integrity, Job, JobMessage, Judgement, Objective, Plan,
-    PlanProgress, Resume, ReviewRequest, Reviewer, ReviewerType, Risk, Role, Step, StepAction, Summary, TaskSpec,
+    EffectClass, EvidenceIndex, EvidenceState, Handling, HomeDir, Integrity, Job, JobMessage, Judgement, Objective,
+    Plan, PlanProgress, Resume, ReviewRequest, Reviewer, ReviewerType, Risk, Role, Step, StepAction, Summary, TaskSpec,
     Trigger, Verdict, VerdictMessage, WorkspaceSpec, WorkspaceState,
 };
 use checkrein_shared::signing::{KeyRecord, KeyRing, PayloadType, SigningKey};
@@ -37,8 +38,32 @@ verifiers:
 /// How long anything may take before the test has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A clock on the wall that a test may turn.
+pub(crate) struct Turned {
+    clock: SystemClock,
+    millis: AtomicI64,
+}
+
+impl Turned {
+    /// Turns it forward.
+    pub(crate) fn days(&self, days: i64) {
+        self.millis.fetch_add(days * 24 * 3_600_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Turned {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.clock.now().as_millis() + self.millis.load(Ordering::SeqCst))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic()
+    }
+}
+
 /// See the module.
 pub(crate) struct Desk {
+    pub(crate) clock: Arc<Turned>,
     pub(crate) bus: EmbeddedBus,
     pub(crate) blobs: Arc<FsBlobs>,
     pub(crate) api: Arc<dyn Api>,
@@ -65,21 +90,23 @@ impl Desk {
         let since = Timestamp::from_millis(0);
         ring.add(KeyRecord::new(key(1).public_key(), Role::Reviewer, name("reviewer"), since)).unwrap();
         ring.add(KeyRecord::new(key(2).public_key(), Role::Worker, name("worker"), since)).unwrap();
+        let clock = Arc::new(Turned { clock: SystemClock::start(), millis: AtomicI64::new(0) });
         let pool: Pool = "local".parse().unwrap();
         let config = Config {
             instance: name("orchestrator"),
             routes: Routes { jobs: pool.clone(), reviews: pool },
             keys: Arc::new(ring),
-            clock: Arc::new(SystemClock::start()),
+            clock: clock.clone(),
             all_inside: true,
         };
-        let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()));
+        let orchestrator = Orchestrator::new(config, store.clone(), blobs.clone(), Arc::new(bus.clone()))
+            .collecting(store.clone(), blobs.clone());
         orchestrator.prepare().await.unwrap();
         let (api, coordinator) = (orchestrator.api(), orchestrator.coordinator());
         let shutdown = CancellationToken::new();
         let token = shutdown.clone();
         let running = tokio::spawn(async move { orchestrator.run(token).await.unwrap() });
-        Self { bus, blobs, api, coordinator, store, shutdown, running }
+        Self { clock, bus, blobs, api, coordinator, store, shutdown, running }
     }
 
     /// Ends everything, as a process would that is stopped.
@@ -272,6 +299,7 @@ pub(crate) fn spec() -> TaskSpec {
                 verify: Vec::new(),
                 risk: Risk::R1,
                 effect: EffectClass::ReadOnly,
+                handling: Handling::default(),
             }],
         },
         budgets: Budgets::default(),

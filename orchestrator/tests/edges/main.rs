@@ -6,5 +6,6 @@
 mod desk;
 
 mod forged;
+mod garbage;
 mod leasing;
 mod restart;

@@ -9,6 +9,8 @@ mod clock;
 mod crew;
 mod exec;
 mod keys;
+#[cfg(feature = "mutations")]
+mod mutations;
 mod oracle;
 mod people;
 mod policies;
@@ -22,6 +24,8 @@ mod target;
 mod trace;
 mod worker;
 mod world;
+
+mod table;
 
 use seeds::Wanted;
 

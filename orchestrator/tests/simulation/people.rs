@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use checkrein_orchestrator::Clock as _;
-use checkrein_orchestrator::lifecycle::{EventKind, State, Task};
+use checkrein_orchestrator::lifecycle::{About, EventKind, State, Task};
 use checkrein_shared::api::{Action, Amendment};
 use checkrein_shared::coordinator::DriftReport;
 use checkrein_shared::digest::Digest;
@@ -101,6 +101,11 @@ fn choose(world: &World, task: &Task) -> Option<Action> {
         _ => Digest::of("what was on another page"),
     };
     let text = || "because".to_owned();
+    if rng.percent(70)
+        && let Some(action) = settlement(world, task)
+    {
+        return Some(action);
+    }
     Some(match (&task.state, rng.below(20)) {
         (State::Held { started_from, .. }, 0..=13) => {
             let from = (*started_from)?;
@@ -122,6 +127,13 @@ fn choose(world: &World, task: &Task) -> Option<Action> {
         (_, 19) if rng.once_in(4) => Action::Cancel {},
         _ => return None,
     })
+}
+
+/// What a person says who was asked whether an effect happened: how it really is.
+pub(crate) fn settlement(world: &World, task: &Task) -> Option<Action> {
+    let About::Effect { key, .. } = task.items().first()?.about else { return None };
+    let done = world.outside.borrow().contains(&key);
+    Some(Action::SettleEffect { key, done, reason: "I have looked".into() })
 }
 
 /// The tree that a person hands back.

@@ -201,6 +201,11 @@ async fn rest(world: &World, id: &TaskId) -> bool {
 async fn help(world: &World, id: &TaskId, state: &State) {
     match state {
         State::Waiting { .. } | State::Reviewing { .. } => {
+            let settlement = world.oracle.borrow().task(id).and_then(|task| people::settlement(world, task));
+            if let Some(action) = settlement {
+                people::perform(world, id, action, people::PEOPLE[0]).await;
+                return;
+            }
             for by in people::PEOPLE {
                 let hash = world.oracle.borrow().task(id).and_then(|task| Some(task.items().first()?.hash));
                 let Some(checkpoint_hash) = hash else { return };

@@ -1,6 +1,6 @@
 //! What a seed chooses before anything happens: who takes part, under which policy, and how bad the weather is.
 
-use checkrein_shared::records::{EffectClass, Plan, Risk, Step, StepAction};
+use checkrein_shared::records::{EffectClass, Handling, Plan, Risk, Step, StepAction};
 
 use crate::keys::REVIEWERS_MAX;
 use crate::policies::POLICIES;
@@ -18,6 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) all_inside: bool,
     /// Whether a step changes the world outside.
     pub(crate) effectful: bool,
+    /// How that step is handled.
+    pub(crate) handling: Handling,
     /// How long there are faults, in milliseconds.
     pub(crate) chaos: u64,
     /// The mean time between two acts of people, in milliseconds.
@@ -43,7 +45,12 @@ impl Scenario {
             workers: *rng.pick(&[1, 2, 2]),
             reviewers: rng.index(REVIEWERS_MAX) + 1,
             all_inside: rng.percent(40),
-            effectful: rng.percent(20),
+            effectful: rng.percent(25),
+            handling: match rng.below(3) {
+                0 => Handling { idempotent: true, ..Handling::default() },
+                1 => Handling { probe: Some(vec!["ask".into()]), ..Handling::default() },
+                _ => Handling::default(),
+            },
             chaos: rng.between(1, 5) * 60_000,
             people: *rng.pick(&[10_000, 25_000, 60_000, 60_000, 300_000]),
             crash_once_in: *rng.pick(&[40, 100, 400, 1_000_000]),
@@ -71,6 +78,7 @@ impl Scenario {
                 verify: vec!["unit".into()],
                 risk: Risk::R1,
                 effect: if effectful { EffectClass::Effectful } else { EffectClass::ReadOnly },
+                handling: if effectful { self.handling.clone() } else { Handling::default() },
             });
         }
         Plan { version: 1, steps }

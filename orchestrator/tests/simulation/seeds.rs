@@ -93,7 +93,7 @@ fn work(wanted: &Wanted, next: &AtomicU64, sum: &Mutex<Sum>, started: Instant) {
 }
 
 /// A panic is a failure of its seed, not of all.
-fn guarded(seed: u64) -> Report {
+pub(crate) fn guarded(seed: u64) -> Report {
     let run = catch_unwind(AssertUnwindSafe(|| simulate(seed, Trace::off()).0));
     run.unwrap_or_else(|_| Report { failure: Some("it panicked".to_owned()), ..Report::default() })
 }

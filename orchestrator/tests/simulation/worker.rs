@@ -2,6 +2,7 @@
 //! and reports. It is also slow, dies, comes too late, and sometimes lies.
 
 mod apply;
+mod effects;
 mod jobs;
 mod lies;
 pub(crate) mod records;

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-    Watched,
+    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
+    RedeemAnswer, RedeemRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -43,6 +43,14 @@ impl Coordinator for Current {
     }
 
     async fn redeem(&self, _: RedeemRequest) -> Result<RedeemAnswer, Error> {
+        not_asked()
+    }
+
+    async fn claim_effect(&self, _: ClaimRequest) -> Result<ClaimAnswer, Error> {
+        not_asked()
+    }
+
+    async fn settle_effect(&self, _: Settlement) -> Result<(), Error> {
         not_asked()
     }
 

@@ -239,6 +239,7 @@ fn spec(target: &Path) -> TaskSpec {
         verify: Vec::new(),
         risk: Risk::R1,
         effect: EffectClass::ReadOnly,
+        handling: Default::default(),
     };
     TaskSpec {
         format: 1,

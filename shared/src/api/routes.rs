@@ -37,10 +37,17 @@ pub const CHECKPOINTS: &str = "/v1/tasks/{id}/checkpoints";
 pub const EVIDENCE: &str = "/v1/tasks/{id}/evidence";
 /// `GET`: what waits for a person.
 pub const INBOX: &str = "/v1/inbox";
+/// `GET`: a page of the effects ledger.
+pub const EFFECTS: &str = "/v1/effects";
 /// `PUT`: stores a blob.
 pub const BLOBS: &str = "/v1/blobs";
 /// `GET`: the bytes of a blob.
 pub const BLOB: &str = "/v1/blobs/{digest}";
+
+/// `GET`: what is left of a task that was pruned.
+pub const EPITAPH: &str = "/v1/tasks/{id}/epitaph";
+/// `POST`: prunes and collects garbage.
+pub const COLLECT: &str = "/v1/collect";
 
 /// Puts a task or a digest into a path.
 ///
@@ -89,6 +96,14 @@ pub struct ActRequest {
     pub by: String,
 }
 
+/// The body for [`COLLECT`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CollectRequest {
+    /// Whether it is only said what would go.
+    pub dry_run: bool,
+}
+
 /// The query of [`EVENTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +114,21 @@ pub struct EventsQuery {
     /// How long to wait for the first, at most [`WAIT_MS_MAX`].
     #[serde(default)]
     pub wait_ms: u64,
+}
+
+/// The query of [`EFFECTS`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EffectsQuery {
+    /// Only this task's; all tasks' where it is left out.
+    #[serde(default)]
+    pub task: Option<TaskId>,
+    /// The last entry's task, where a page goes on.
+    #[serde(default)]
+    pub after_task: Option<TaskId>,
+    /// The last entry's key.
+    #[serde(default)]
+    pub after_key: Option<Digest>,
 }
 
 /// The answer to a stored blob.

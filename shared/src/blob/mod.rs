@@ -2,15 +2,17 @@
 //!
 //! A blob is named by the digest of its bytes, so it can't be changed, only
 //! lost or damaged; damage is an error when it is read. This module does not
-//! know what blobs mean, and it deletes nothing.
+//! know what blobs mean; what [`Sweep`] removes is chosen by others.
 
 mod fs;
+mod sweep;
 
 use async_trait::async_trait;
 
 use crate::digest::Digest;
 
 pub use fs::{Damage, FsBlobs, VerifyReport, verify_folder};
+pub use sweep::{Lying, REMOVED_MAX, Sweep};
 
 /// The largest blob that is accepted: 1 GiB.
 pub const BLOB_BYTES_MAX: u64 = 1 << 30;
@@ -58,6 +60,13 @@ pub trait Blobs: Send + Sync {
 
     /// The size of a blob in bytes, or `None` where there is none.
     async fn size(&self, digest: Digest) -> Result<Option<u64>, Error>;
+
+    /// As [`Blobs::size`], for whoever is about to refer to the blob: where there is one, it is as young afterwards as
+    /// if it had been put, so that no garbage collector takes it before the reference is stored. Where nothing is ever
+    /// removed, that is the same; whoever wraps a store passes it on.
+    async fn keep(&self, digest: Digest) -> Result<Option<u64>, Error> {
+        self.size(digest).await
+    }
 
     /// Stores many blobs; as durable as [`Blobs::put`], and cheaper together.
     async fn put_all(&self, blobs: Vec<Vec<u8>>) -> Result<Vec<Digest>, Error> {

@@ -42,7 +42,8 @@ pub use compile::CompiledPolicy;
 pub use error::{PolicyError, Problem};
 pub use evaluate::{
     EXPRESSION_ERROR, Fired, GateCover, NO_MATCH, Outcome, Reason, ReviewRequirement, Seen, ToolDecision, Tried,
-    TriggerDecision, evaluate_rules, gate_cover, required_reviews, threshold_crossed, tool_rule, trigger_fires,
+    TriggerDecision, effect_word, evaluate_rules, gate_cover, lists_tool, required_reviews, step_rule,
+    threshold_crossed, tool_rule, trigger_fires,
 };
 pub use examples::{TestResult, run_policy_tests};
 pub use facts::{

@@ -6,7 +6,9 @@
 
 mod binding;
 mod checkpoint;
+mod effect;
 mod evidence;
+mod handling;
 mod job;
 mod message;
 mod plan;
@@ -22,7 +24,12 @@ pub use checkpoint::{
     FORMAT as CHECKPOINT_FORMAT, Integrity, IntegrityError, IssueRef, Objective, PlanProgress, Precondition, Resume,
     Summary, Trigger, WorkspaceState,
 };
+pub use effect::{
+    Allowance, CALL_BYTES_MAX, CallArguments, EFFECT_FORMAT, EffectCall, EffectEntry, EffectGate, EffectResult,
+    EffectStatus, Remedy, Witness,
+};
 pub use evidence::{Evidence, EvidenceIndex, EvidenceKind, EvidenceRef, InvalidEvidenceRef, Producer, TestRun};
+pub use handling::Handling;
 pub use job::{Conversation, Job, JobKind, RequiredAction};
 pub use message::{Attempt, AttemptOutcome, CheckpointMessage, JobMessage, ReviewKind, ReviewRequest, VerdictMessage};
 pub use plan::{EffectClass, Plan, PlanError, STEPS_MAX, Step, StepAction};

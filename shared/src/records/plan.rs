@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::handling::Handling;
 use super::scale::Risk;
 use crate::digest::Digest;
 use crate::ids::StepId;
@@ -53,6 +54,9 @@ pub struct Step {
     pub risk: Risk,
     /// What it does outside the scratch.
     pub effect: EffectClass,
+    /// How its command is handled.
+    #[serde(default, skip_serializing_if = "Handling::is_default")]
+    pub handling: Handling,
 }
 
 /// A version of the plan.
@@ -152,9 +156,10 @@ impl Plan {
         found
     }
 
-    /// The digest of the steps: id, action, needs, verify, risk and effect of each; never progress or version.
+    /// The digest of the steps: id, action, needs, verify, risk, effect and handling of each; never progress or version.
     pub fn hash(&self) -> Digest {
-        json::digest(&self.steps).expect("steps hold strings and enums only, which always have a canonical form")
+        json::digest(&self.steps)
+            .expect("steps hold strings, enums and durations only, which always have a canonical form")
     }
 }
 
@@ -170,6 +175,7 @@ mod tests {
             verify: Vec::new(),
             risk: Risk::R1,
             effect: EffectClass::ReadOnly,
+            handling: Handling::default(),
         }
     }
 
@@ -201,6 +207,9 @@ mod tests {
         let mut two = one.clone();
         two.version = 9;
         assert_eq!(one.hash(), two.hash());
+        two.steps[0].handling.probe = Some(vec!["true".into()]);
+        assert_ne!(one.hash(), two.hash());
+        two.steps[0].handling = Handling::default();
         two.steps[0].verify.push("unit".into());
         assert_ne!(one.hash(), two.hash());
     }

@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use super::{
-    Attempt, Checkpoint, CheckpointMessage, EvidenceIndex, Job, JobMessage, Plan, ResultFile, ReviewRequest, TaskSpec,
-    TestRun, Verdict, VerdictMessage,
+    Attempt, Checkpoint, CheckpointMessage, EffectEntry, EvidenceIndex, Job, JobMessage, Plan, ResultFile,
+    ReviewRequest, TaskSpec, TestRun, Verdict, VerdictMessage,
 };
 
 fn schema<T: JsonSchema>() -> Schema {
@@ -19,6 +19,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("attempt", schema::<Attempt>()),
         ("checkpoint", schema::<Checkpoint>()),
         ("checkpoint-message", schema::<CheckpointMessage>()),
+        ("effect", schema::<EffectEntry>()),
         ("evidence-index", schema::<EvidenceIndex>()),
         ("job", schema::<Job>()),
         ("job-message", schema::<JobMessage>()),

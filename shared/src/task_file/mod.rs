@@ -5,6 +5,7 @@
 //! has no meaning at all. This module neither loads policies nor starts work.
 
 mod error;
+mod handling;
 mod load;
 mod places;
 mod shapes;

@@ -10,6 +10,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::ids::StepId;
 use crate::records::{Budgets, EffectClass, HomeDir, Risk};
+use crate::time::Span;
 
 /// A task for Checkrein: what is wanted, where, by which agent, and in which steps.
 
@@ -86,9 +87,20 @@ pub(super) struct Step {
     /// How much it can harm.
     #[serde(default)]
     pub(super) risk: Risk,
-    /// What it does outside the scratch.
+    /// What it does outside the scratch. A step that is not `read_only` is never run twice on a guess.
     #[serde(default)]
     pub(super) effect: EffectClass,
+    /// How long its command may take.
+    pub(super) timeout: Option<Span>,
+    /// Whether the other side honours CHECKREIN_IDEMPOTENCY_KEY, so that the command may run again with it.
+    #[serde(default)]
+    pub(super) idempotent: bool,
+    /// A command that tells whether the effect happened: exit code 0 says yes, 1 says no, others say nothing.
+    pub(super) probe: Option<Argv>,
+    /// A command that shows what the step would do; an irreversible step runs it before anybody is asked.
+    pub(super) dry_run: Option<Argv>,
+    /// A command that undoes the effect: shown to people, never run by itself.
+    pub(super) compensate: Option<Argv>,
 }
 
 /// A command: a list is an argument vector, a text is a line for `sh -c`.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::error::Problems;
-use super::shapes;
+use super::{handling, shapes};
 use crate::ids::StepId;
 use crate::policy::yaml::Place;
-use crate::records::{AgentSpec, EffectClass, Plan, PlanError, Risk, Step, StepAction};
+use crate::records::{AgentSpec, EffectClass, Handling, Plan, PlanError, Risk, Step, StepAction};
 
 /// The name of the only step of a task without a plan.
 pub const WORK_STEP: &str = "work";
@@ -15,8 +15,8 @@ pub const WORK_STEP: &str = "work";
 pub fn one_step(objective: &str) -> Plan {
     let id = WORK_STEP.parse().expect("the name is a valid id");
     let action = StepAction::Prompt(objective.to_owned());
-    let step =
-        Step { id, action, needs: Vec::new(), verify: Vec::new(), risk: Risk::R1, effect: EffectClass::ReadOnly };
+    let (needs, verify, handling) = (Vec::new(), Vec::new(), Handling::default());
+    let step = Step { id, action, needs, verify, risk: Risk::R1, effect: EffectClass::ReadOnly, handling };
     Plan { version: 1, steps: vec![step] }
 }
 
@@ -49,9 +49,11 @@ pub(super) fn plan(
                 add(problems, at(index, None), &message, "a step does one thing: split it in two, joined by `needs`")
             }
         };
-        whole &= action.is_some();
+        let handling = handling::of(&mut step, action.as_ref(), here, problems);
+        whole &= action.is_some() && handling.is_some();
         let shapes::Step { id, needs, verify, risk, effect, .. } = step;
-        found.extend(action.map(|action| Step { id, action, needs, verify, risk, effect }));
+        let made = action.zip(handling);
+        found.extend(made.map(|(action, handling)| Step { id, action, needs, verify, risk, effect, handling }));
     }
     let plan = Plan { version: 1, steps: found };
     if !whole {
@@ -117,7 +119,7 @@ pub(super) fn agent(
     Some(AgentSpec { command, env: agent.env, home: agent.home })
 }
 
-fn add<T>(problems: &mut Problems<'_>, at: Place, message: &str, hint: &str) -> Option<T> {
+pub(super) fn add<T>(problems: &mut Problems<'_>, at: Place, message: &str, hint: &str) -> Option<T> {
     problems.add(at, message, hint);
     None
 }

@@ -58,7 +58,16 @@ agent:
 plan:
 - {id: fix, prompt: Fix it., verify: [unit]}
 - {id: check, run: make test, needs: [fix], risk: R0, effect: read_only}
-- {id: publish, run: [make, publish], needs: [check], risk: R3, effect: effectful}
+- id: publish
+  run: [make, publish]
+  needs: [check]
+  risk: R3
+  effect: effectful
+  timeout: 2m
+  idempotent: true
+  probe: [make, is-published]
+  dry_run: make -n publish
+  compensate: [make, unpublish]
 budgets: {wall: 10m, rounds: 4}
 ";
 
@@ -80,6 +89,12 @@ fn everything_that_a_task_file_says_arrives_resolved() {
     assert_eq!(steps[0].action, StepAction::Prompt("Fix it.".into()));
     assert_eq!(steps[1].action, StepAction::Run(vec!["sh".into(), "-c".into(), "make test".into()]));
     assert_eq!((steps[1].risk, steps[2].effect), (Risk::R0, EffectClass::Effectful));
+    let handling = &steps[2].handling;
+    assert_eq!((handling.timeout, handling.idempotent), (Some(crate::time::Span::from_secs(120)), true));
+    assert_eq!(handling.probe.as_deref().unwrap(), ["make", "is-published"]);
+    assert_eq!(handling.dry_run.as_deref().unwrap(), ["sh", "-c", "make -n publish"]);
+    assert_eq!(handling.compensate.as_deref().unwrap(), ["make", "unpublish"]);
+    assert!(steps[1].handling.is_default());
     assert_eq!(spec.budgets.wall, Some(crate::time::Span::from_secs(600)));
 }
 
@@ -158,6 +173,29 @@ fn malformed_files_are_refused_with_place_and_advice() {
             format!("{head}plan:\n- {{id: a, run: x, needs: [b]}}\n- {{id: b, run: x, needs: [a]}}\n"),
             "can never start",
         ),
+        (
+            "probe without effect",
+            format!("{head}plan:\n- {{id: a, run: x, probe: y}}\n"),
+            "4:26: `probe` says how an effect is handled, but step `a` has none",
+        ),
+        (
+            "key without effect",
+            format!("{head}plan: [{{id: a, run: x, idempotent: true}}]\n"),
+            "add `effect: effectful` or `effect: irreversible`",
+        ),
+        (
+            "probe of a prompt",
+            format!("{head}{agent}plan: [{{id: a, prompt: x, effect: effectful, probe: y}}]\n"),
+            "`probe` is for steps that `run` a command",
+        ),
+        ("no time", format!("{head}plan: [{{id: a, run: x, timeout: 0s}}]\n"), "`timeout` is zero"),
+        ("long time", format!("{head}plan: [{{id: a, run: x, timeout: 8d}}]\n"), "longer than 7 days"),
+        (
+            "empty probe",
+            format!("{head}plan: [{{id: a, run: x, effect: effectful, probe: []}}]\n"),
+            "the command is empty (write `probe: [./probe.sh]`",
+        ),
+        ("odd idempotent", format!("{head}plan: [{{id: a, run: x, idempotent: yes}}]\n"), "idempotent"),
         ("missing workspace", format!("task: t\nworkspace: nowhere\n{plan}"), "2:12: the workspace"),
         ("root", format!("task: t\nworkspace: /\n{plan}"), "the workspace is `/`"),
         ("home", format!("task: t\nworkspace: ../home\n{plan}"), "your home folder"),

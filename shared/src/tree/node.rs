@@ -233,6 +233,31 @@ fn join(directory: Option<&RelPath>, name: &str) -> Result<RelPath, InvalidPath>
     }
 }
 
+/// What one directory node refers to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Links {
+    /// The nodes of the directories below it.
+    pub directories: Vec<Digest>,
+    /// The contents of its files, as far as they are stored.
+    pub contents: Vec<Digest>,
+}
+
+/// Reads what a directory node refers to, for whoever has to see every blob once.
+///
+/// # Errors
+///
+/// [`Error::NotNode`].
+pub fn links(digest: Digest, bytes: &[u8]) -> Result<Links, Error> {
+    let mut links = Links::default();
+    for entry in parse(digest, bytes)?.entries {
+        match split(entry).1 {
+            Found::Directory(child) => links.directories.push(child),
+            Found::Leaf(entry) => links.contents.extend(entry.blob()),
+        }
+    }
+    Ok(links)
+}
+
 /// The digests of all blobs that a tree needs: its nodes, and the contents that are stored.
 pub fn blobs_of(manifest: &Manifest) -> BTreeSet<Digest> {
     let contents = manifest.iter().filter_map(|(_, entry)| entry.blob());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use checkrein_shared::json;
 use checkrein_shared::records::{
-    Attempt, Checkpoint, CheckpointMessage, EvidenceIndex, Job, JobMessage, Plan, ResultFile, ReviewRequest, TaskSpec,
-    TestRun, Verdict, VerdictMessage,
+    Attempt, Checkpoint, CheckpointMessage, EffectEntry, EvidenceIndex, Job, JobMessage, Plan, ResultFile,
+    ReviewRequest, TaskSpec, TestRun, Verdict, VerdictMessage,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,6 +50,7 @@ pub(crate) fn rewrite(schema: &str, text: &[u8]) -> Result<Vec<u8>, json::Error>
         "attempt" => through::<Attempt>(text),
         "checkpoint" => through::<Checkpoint>(text),
         "checkpoint-message" => through::<CheckpointMessage>(text),
+        "effect" => through::<EffectEntry>(text),
         "evidence-index" => through::<EvidenceIndex>(text),
         "job" => through::<Job>(text),
         "job-message" => through::<JobMessage>(text),

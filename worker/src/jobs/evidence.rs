@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending};
-use checkrein_shared::records::{Basis, Claim, EffectClass, EvidenceKind, Step, StepAction, Trigger};
+use checkrein_shared::records::{Basis, Claim, EvidenceKind, Step, StepAction, Trigger};
 use checkrein_shared::time::Timestamp;
 
+use super::apart::{self, Apart};
 use super::gate::{self, Again};
-use super::{End, chain, step};
+use super::{End, chain, effect, step};
 use crate::desk::{Desk, JobError};
-use crate::execute::{self, Call, Ran};
+use crate::execute::Ran;
 use crate::ground::{self, Ground};
 use crate::orders::Order;
 use crate::propose::named;
 use crate::recorder::Recorder;
-use crate::room::Room;
-use crate::{environment, failure, preconditions};
+use crate::{failure, preconditions};
 
 /// A command that says yes or no.
 struct Check<'a> {
@@ -55,8 +55,8 @@ pub(crate) async fn run(desk: &Desk, id: &StepId) -> Result<End, JobError> {
 /// The step's own command, where it can simply run again, and the verifiers that it names.
 fn checks<'a>(desk: &'a Desk, step: &'a Step) -> Vec<Check<'a>> {
     let own = match &step.action {
-        StepAction::Run(argv) if step.effect == EffectClass::ReadOnly => {
-            Some(Check { name: step.id.as_str(), argv, time: step::time_limit(desk) })
+        StepAction::Run(argv) if !effect::may_act(desk, step) => {
+            Some(Check { name: step.id.as_str(), argv, time: step::time_limit(desk, step) })
         }
         StepAction::Run(_) | StepAction::Prompt(_) => None,
     };
@@ -75,10 +75,8 @@ async fn run_check(
     check: &Check<'_>,
     again: &mut Again,
 ) -> Result<Option<Claim>, JobError> {
-    let room = desk.services.cache.room(&desk.job)?;
-    let ran = in_room(desk, &room, ground, check).await;
-    room.close().await;
-    match ran? {
+    let apart = Apart { argv: check.argv, time: check.time, variables: Vec::new() };
+    match apart::run(desk, ground, apart).await? {
         Ok(ran) if ran.finished.ending == Ending::Cancelled => Ok(None),
         Ok(ran) => {
             again.confinement = Some(ran.finished.confinement.clone());
@@ -90,26 +88,6 @@ async fn run_check(
         }
         Err(error) => Err(JobError::Process(error)),
     }
-}
-
-/// Runs a check in a room of its own.
-async fn in_room(
-    desk: &Desk,
-    room: &Room,
-    ground: &Ground,
-    check: &Check<'_>,
-) -> Result<Result<Ran, process::Error>, JobError> {
-    ground.cut(desk, room).await?;
-    let host = &desk.services.config.environment;
-    let call = Call {
-        argv: check.argv,
-        variables: environment::scrubbed(host, &room.home(), &room.temporary()),
-        time: check.time,
-        target: &ground.target,
-        agent: None,
-        confinement_required: desk.policy.confinement_required(),
-    };
-    Ok(execute::run(&desk.services, room, call, &desk.orders).await)
 }
 
 async fn record(

@@ -1,8 +1,13 @@
 //! What jobs do, one kind a file, and what becomes of their ends.
 
+mod apart;
 mod apply;
+mod call_gate;
+mod effect;
+mod effect_done;
 mod evidence;
 mod gate;
+mod probe;
 mod rebase;
 mod regression;
 mod statement;

@@ -43,8 +43,8 @@ pub(super) async fn report(
 
 /// Keeps the outcome of a step that is a test.
 pub(super) async fn record(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<(), JobError> {
-    let StepAction::Run(command) = &left.step.action else { return Ok(()) };
-    let run = step::test_run(command, left.tree.digest, left.ran, left.log.0.clone());
+    let (StepAction::Run(command), Some(ran)) = (&left.step.action, left.ran) else { return Ok(()) };
+    let run = step::test_run(command, left.tree.digest, ran, left.log.0.clone());
     let reference = of_attempt(EvidenceKind::Test, &desk.job, &left.step.id);
     recorder.add_record(reference, "application/json", &run, Timestamp::now()).await?;
     Ok(())

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
-use checkrein_shared::json;
 use checkrein_shared::process::{self, Ending, Finished};
 use checkrein_shared::records::{
     AttemptOutcome, Conversation, EffectClass, EvidenceKind, EvidenceRef, IssueRef, Job, Severity, Step, StepAction,
@@ -17,8 +16,9 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::{Span, Timestamp};
 
+use super::effect::{self, Before};
 use super::step_end::{self, Left};
-use super::{End, chain};
+use super::{End, chain, effect_done};
 use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::environment;
@@ -28,7 +28,7 @@ use crate::orders::Order;
 use crate::propose::named;
 use crate::recorder::Recorder;
 use crate::room::Room;
-use crate::{briefing, failure, preconditions};
+use crate::{briefing, effects, failure, preconditions};
 
 /// How long a step may take where neither task nor policy says it.
 const WALL_DEFAULT: Span = Span::from_secs(24 * 3_600);
@@ -68,8 +68,18 @@ async fn in_room(
     if desk.orders.now() >= Order::Exit {
         return Ok(step_end::interrupted_early(desk, &ground));
     }
-    let call = call(desk, room, &ground, &recorder, step).await?;
-    let ran = match execute::run(&desk.services, room, call, &desk.orders).await {
+    let mut call = call(desk, room, &ground, &recorder, step).await?;
+    let claim = match effect::before(desk, &mut recorder, &ground, (step, room), &mut call).await? {
+        Before::Free => None,
+        Before::Granted(claim) => Some(claim),
+        Before::Done(done) => return effect_done::complete(desk, &mut recorder, &ground, (step, room), done).await,
+        Before::Over(end) => return Ok(end),
+    };
+    let ran = execute::run(&desk.services, room, call, &desk.orders).await;
+    if let Some(claim) = &claim {
+        claim.settle(desk, &ran).await;
+    }
+    let ran = match ran {
         Ok(ran) => ran,
         Err(process::Error::Refused(refusal)) => {
             return Ok(never_ran(desk, step, "never started", &chain(&refusal)));
@@ -81,20 +91,30 @@ async fn in_room(
     }
     let log = record_output(&mut recorder, &desk.job, step, &ran).await?;
     let tree = ground.snapshot(desk, &scratch).await?;
-    let left = Left { step, ground: &ground, room, ran: &ran.finished, log, tree, started_at };
+    if let (Some(claim), Some(output)) = (&claim, recorder.get(&log.0)) {
+        claim.settle_result(desk, &ran, output.digest, tree.digest).await;
+    }
+    let finished = &ran.finished;
+    let left = Left {
+        step,
+        ground: &ground,
+        room,
+        ran: Some(finished),
+        ending: finished.ending,
+        confinement: finished.confinement.clone(),
+        log,
+        tree,
+        started_at,
+        acts: claim.is_some(),
+        told: None,
+        issues: Vec::new(),
+    };
     step_end::conclude(desk, &mut recorder, left).await
 }
 
 /// The number of this attempt at the step, from 1, reviews that sent it back included.
 pub(crate) fn attempt_number(job: &Job) -> u64 {
     u64::from(job.round.max(1)) + u64::from(job.failures)
-}
-
-/// Names what a step does outside the scratch: the same in every attempt, so that the other side can tell a repetition.
-pub(crate) fn idempotency_key(job: &Job, step: &Step, argv: &[String]) -> Digest {
-    // A step runs one command, so it is always the first among identical ones.
-    let ordinal = 0;
-    json::digest(&(&job.task_id, &step.id, argv, ordinal)).expect("ids and strings always have a canonical form")
 }
 
 async fn call<'a>(
@@ -122,23 +142,25 @@ async fn call<'a>(
             (&agent.command, Some(agent))
         }
     };
-    if step.effect != EffectClass::ReadOnly {
-        let key = idempotency_key(&desk.job, step, argv).to_hex();
-        variables.insert("CHECKREIN_IDEMPOTENCY_KEY".into(), key.into());
+    if agent.is_some() && step.effect != EffectClass::ReadOnly {
+        // What an agent does outside is not claimed call by call, but it may tell the other side.
+        let key = effects::key_of(&desk.job, &effects::of_step(&step.id, argv, &variables)).to_hex();
+        variables.insert(effects::KEY_VARIABLE.into(), key.into());
     }
     Ok(Call {
         argv,
         variables,
-        time: time_limit(desk),
+        time: time_limit(desk, step),
         target: &ground.target,
         agent,
         confinement_required: desk.policy.confinement_required(),
+        patient: false,
     })
 }
 
 /// How long a step's command may take.
-pub(crate) fn time_limit(desk: &Desk) -> Duration {
-    let limits = [desk.policy.step_wall(), desk.spec.budgets.wall, Some(WALL_DEFAULT)];
+pub(crate) fn time_limit(desk: &Desk, step: &Step) -> Duration {
+    let limits = [step.handling.timeout, desk.policy.step_wall(), desk.spec.budgets.wall, Some(WALL_DEFAULT)];
     limits.into_iter().flatten().min().unwrap_or(WALL_DEFAULT).to_duration()
 }
 

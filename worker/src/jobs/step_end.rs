@@ -27,11 +27,20 @@ pub(crate) struct Left<'a> {
     pub(crate) step: &'a Step,
     pub(crate) ground: &'a Ground,
     pub(crate) room: &'a Room,
-    pub(crate) ran: &'a Finished,
+    /// The command, where one ran.
+    pub(crate) ran: Option<&'a Finished>,
+    pub(crate) ending: Ending,
+    pub(crate) confinement: String,
     /// The ref of its output, and the output as it is stored.
     pub(crate) log: (EvidenceRef, Vec<u8>),
     pub(crate) tree: Stored,
     pub(crate) started_at: Timestamp,
+    /// Whether it was claimed as an effect.
+    pub(crate) acts: bool,
+    /// What is said of its end, where that is not just its exit code.
+    pub(crate) told: Option<String>,
+    /// What it leaves open besides.
+    pub(crate) issues: Vec<IssueRef>,
 }
 
 impl Left<'_> {
@@ -42,7 +51,7 @@ impl Left<'_> {
     /// A command that reads only and changed nothing says yes or no: a test.
     fn is_test(&self) -> bool {
         let reads = matches!(self.step.action, StepAction::Run(_)) && self.step.effect == EffectClass::ReadOnly;
-        reads && !self.changed()
+        reads && !self.acts && !self.changed()
     }
 }
 
@@ -65,7 +74,7 @@ fn released() -> End {
 /// Judges the end of a command.
 pub(crate) async fn conclude(desk: &Desk, recorder: &mut Recorder, left: Left<'_>) -> Result<End, JobError> {
     let order = desk.orders.now();
-    match (left.ran.ending, order) {
+    match (left.ending, order) {
         (_, Order::Lost) => Ok(End::Silent),
         (_, Order::Stop) => Ok(End::report(AttemptOutcome::Stopped {
             base: Some(left.ground.base.digest),
@@ -104,7 +113,9 @@ async fn done(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>, order: Orde
     if left.is_test() {
         regression::record(desk, recorder, left).await?;
     }
-    let text = format!("step `{}` ended with exit code 0", left.step.id);
+    let ended = || format!("step `{}` ended with exit code 0", left.step.id);
+    let text = left.told.clone().unwrap_or_else(ended);
+    said.issues.extend(left.issues.iter().cloned());
     said.claims.insert(0, Claim { text, refs: vec![left.log.0.clone()], basis: Basis::SelfReported });
     let end = StepEnd {
         plan: &job.plan,
@@ -148,7 +159,7 @@ async fn since_checkpoint(desk: &Desk, left: &Left<'_>) -> Result<Span, JobError
 
 /// A failure: evidence of what was tried, and an error that can be compared with the next one.
 async fn failed(desk: &Desk, recorder: &mut Recorder, left: &Left<'_>) -> Result<End, JobError> {
-    let how = failure::ending_text(left.ran.ending);
+    let how = failure::ending_text(left.ending);
     let lines = failure::last_lines(&left.log.1);
     let text = format!("step `{}` failed: {how}\n{}", left.step.id, lines.join("\n"));
     let error = IssueRef {
@@ -207,7 +218,7 @@ pub(super) async fn submit(
         issues: say.said.issues,
         errors: say.errors,
         git_commit: left.ground.git_commit.clone(),
-        confinement: left.ran.confinement.clone(),
+        confinement: left.confinement.clone(),
     };
     propose::checkpoint(desk, recorder, proposal).await
 }

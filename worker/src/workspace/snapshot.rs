@@ -196,7 +196,8 @@ fn content_of(item: &Found, survey: &Survey<'_>) -> Content {
 async fn is_stored(survey: &Survey<'_>, stored: &BTreeSet<Digest>, digest: Digest, root: &Root) -> Result<bool, Error> {
     match survey.blobs {
         Some(blobs) if !stored.contains(&digest) => {
-            let size = blobs.size(digest).await;
+            // A tree is about to name it without putting it again.
+            let size = blobs.keep(digest).await;
             Ok(size.map_err(|source| Error::Blob { path: root.path().to_owned(), source })?.is_some())
         }
         _ => Ok(true),

@@ -5,6 +5,7 @@
 
 mod applying;
 mod drifting;
+mod effects;
 mod endings;
 mod evidence;
 mod pausing;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let modules = [
         ("applying", applying::tests()),
         ("drifting", drifting::tests()),
+        ("effects", effects::tests()),
         ("endings", endings::tests()),
         ("evidence", evidence::tests()),
         ("pausing", pausing::tests()),

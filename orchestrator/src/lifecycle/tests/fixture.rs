@@ -8,9 +8,9 @@ use checkrein_shared::ids::{InstanceId, StepId, TaskId};
 use checkrein_shared::policy::{self, CompiledPolicy};
 use checkrein_shared::records::{
     Attempt, AttemptOutcome, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, Confidence, ConstraintRef,
-    Coverage, EffectClass, EvidenceIndex, EvidenceState, Finding, FindingStatus, Integrity, IssueRef, Judgement,
-    Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity, SourceRef, Step, StepAction,
-    Summary, Trigger, Verdict, WorkspaceState,
+    Coverage, EffectClass, EffectEntry, EvidenceIndex, EvidenceState, Finding, FindingStatus, Handling, Integrity,
+    IssueRef, Judgement, Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity,
+    SourceRef, Step, StepAction, Summary, Trigger, Verdict, WorkspaceState,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) version: u64,
     pub(super) effects: Vec<Effect>,
     pub(super) blobs: BTreeMap<Digest, Vec<u8>>,
+    /// The effects ledger.
+    pub(super) ledger: BTreeMap<Digest, EffectEntry>,
 }
 
 pub(super) fn digest(name: &str) -> Digest {
@@ -82,6 +84,7 @@ fn a_step(id: &str, needs: &[&str]) -> Step {
         verify: Vec::new(),
         risk: Risk::R1,
         effect: EffectClass::ReadOnly,
+        handling: Handling::default(),
     }
 }
 
@@ -106,10 +109,12 @@ impl World {
         let policy = std::sync::Arc::new(resolved.compile().unwrap_or_else(|e| panic!("{e}")));
         let now = Timestamp::from_millis(1_800_000_000_000);
         let (change, unaffected, instance) = (Change::default(), BTreeSet::new(), orchestrator());
+        let no_effects = BTreeMap::new();
         let context = Context {
             policy: &policy,
             head: None,
             change: &change,
+            effects: &no_effects,
             unaffected: &unaffected,
             orchestrator: &instance,
             version: 0,
@@ -126,7 +131,16 @@ impl World {
             root_id: "root-1".parse().unwrap(),
         };
         let Ok(Decision::Advance { next, effects }) = create(new, &context) else { panic!("a task is created") };
-        Self { task: *next, policy, head: None, now, version: 1, effects, blobs: BTreeMap::new() }
+        Self {
+            task: *next,
+            policy,
+            head: None,
+            now,
+            version: 1,
+            effects,
+            blobs: BTreeMap::new(),
+            ledger: BTreeMap::new(),
+        }
     }
 
     /// Lets the core decide without taking over what it says.
@@ -136,6 +150,7 @@ impl World {
             policy: &self.policy,
             head: self.head.as_ref(),
             change: &change,
+            effects: &self.ledger,
             unaffected: &unaffected,
             orchestrator: &instance,
             version: self.version,
@@ -169,6 +184,10 @@ impl World {
             if let Effect::StoreBlob { digest, bytes } = effect {
                 assert_eq!(*digest, Digest::of(bytes), "a blob is named by its bytes");
                 self.blobs.insert(*digest, bytes.clone());
+            }
+            if let Effect::PutRow { value, .. } = effect {
+                let entry: EffectEntry = serde_json::from_value(value.clone()).unwrap();
+                self.ledger.insert(entry.key, entry);
             }
         }
         if let Some(head) = self.task.head.clone() {

@@ -3,8 +3,11 @@
 mod fixture;
 
 mod accepting;
+mod calls;
 mod drifting;
+mod effects;
 mod holes;
+mod paused;
 mod people;
 mod rules;
 mod table;

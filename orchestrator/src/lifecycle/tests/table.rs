@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use checkrein_shared::records::{AttemptOutcome, Judgement, Trigger};
 use checkrein_shared::time::Timestamp;
 
+use super::effects;
 use super::fixture::{World, digest, finding, published, spec, written};
-use crate::lifecycle::{Decision, EffectOutcome, EventKind, State};
+use crate::lifecycle::{Decision, EventKind, State};
 
 const DOC: &str = include_str!("../../../../docs/lifecycle.md");
 
@@ -16,6 +17,7 @@ fn states() -> Vec<(&'static str, World)> {
         let mut world = World::new(&["work"]);
         // As after an earlier attempt: there is a scratch, so that drift matters.
         (world.task.base, world.task.tree) = (Some(digest("base")), Some(digest("tree")));
+        effects::remembered(&mut world);
         world
     };
     let by = || "ada".to_owned();
@@ -82,7 +84,10 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("RequestChanges", EventKind::ChangesRequested { by: by(), hash, text: "more".into() }),
         ("Claim", EventKind::ItemClaimed { by: by() }),
         ("ItemDeadline", EventKind::ItemExpired { item, stage: 0 }),
-        ("EffectSettled", EventKind::EffectSettled { key: digest("k"), outcome: EffectOutcome::Done }),
+        ("EffectClaimed", effects::claimed(world)),
+        ("EffectSettled", effects::settled(world)),
+        ("EffectProbed", effects::probed(world)),
+        ("EffectJudged", effects::judged()),
         ("BudgetHit", EventKind::BudgetHit { budget: "wall".into() }),
         ("Pause", EventKind::PauseRequested { by: by() }),
         ("Resume", EventKind::ResumeRequested { by: by() }),

@@ -2,12 +2,13 @@
 //!
 //! `docs/journal.md` describes the files for people. The parts: [`codec`] is the
 //! text of a line, [`segment`] the names and births of files, [`scan`] reads and
-//! checks the chain, [`recovery`] and [`repair`] open it after whatever happened, [`append`]
+//! checks the chain, [`front`] says where it may begin, [`recovery`] and [`repair`] open it after whatever happened, [`append`]
 //! writes batches, [`read`] fetches single records, [`head`] is the copy of the
 //! chain's head outside the chain. Nothing here knows tasks or the index.
 
 mod append;
 mod codec;
+mod front;
 mod head;
 #[cfg(feature = "simulation")]
 mod memory;
@@ -22,11 +23,13 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use append::Writer;
 pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
+pub use front::Front;
+pub(super) use front::{front, pruned, remove_before};
 pub(super) use head::HeadFile;
 #[cfg(feature = "simulation")]
 pub(super) use memory::{MemoryJournal, Segments};
 pub(super) use read::Reader;
-pub(super) use recovery::{Opened, open};
+pub(super) use recovery::{Opened, open_from};
 pub use repair::TornTail;
 pub(super) use repair::unfinished_tail;
 pub(super) use scan::{Scan, ScanError};

@@ -50,6 +50,12 @@ impl Reader {
         codec::decode(hash, record).map_err(damaged)
     }
 
+    /// Lets go of the files of segments before this one.
+    pub(in crate::store) fn close_before(&self, segment: u32) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        *files = files.split_off(&segment);
+    }
+
     fn file(&self, number: u32) -> Result<Arc<File>, Error> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = files.get(&number) {

@@ -10,6 +10,9 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use crate::guards::guard;
+
+use super::front::{Front, front};
 use super::head::HeadFile;
 use super::repair::{Repaired, TornTail, repair};
 use super::scan::{Scan, ScanError, last_record};
@@ -27,17 +30,32 @@ pub(super) struct Witness {
 pub(in crate::store) struct Opened {
     pub(in crate::store) writer: Writer,
     pub(in crate::store) torn: Option<TornTail>,
+    /// Where the chain begins.
+    pub(in crate::store) front: Front,
 }
 
-/// Opens the journal in `folder`, or begins it where there is nothing at all.
-///
-/// `index` is what the index knows, if there is one; `had_index` says that one
-/// has been there at all, so that this can't be the first run.
+/// As [`open_from`], where nobody knows of anything pruned.
+#[cfg(test)]
 pub(in crate::store) fn open(
     folder: &Path,
     segment_bytes_max: u64,
     index: Option<Head>,
     had_index: bool,
+) -> Result<Opened, Error> {
+    open_from(folder, segment_bytes_max, index, had_index, None)
+}
+
+/// Opens the journal in `folder`, or begins it where there is nothing at all.
+///
+/// `index` is what the index knows, if there is one; `had_index` says that one
+/// has been there at all, so that this can't be the first run; `known_front` is
+/// where the chain begins as far as the index knows.
+pub(in crate::store) fn open_from(
+    folder: &Path,
+    segment_bytes_max: u64,
+    index: Option<Head>,
+    had_index: bool,
+    known_front: Option<Front>,
 ) -> Result<Opened, Error> {
     DirBuilder::new()
         .recursive(true)
@@ -55,7 +73,8 @@ pub(in crate::store) fn open(
     let Some(&last) = segments.last() else {
         return begin(folder, segment_bytes_max, &head_file, &witnesses, had_index);
     };
-    let opened = resume(folder, segment_bytes_max, last, &witnesses)?;
+    let front = front(folder, &segments, known_front)?;
+    let opened = resume(folder, segment_bytes_max, (front, last), &witnesses)?;
     if recorded.is_none() {
         tracing::warn!(folder = %folder.display(), "the journal's head file was missing and is written anew");
         head_file.write(opened.writer.head()).map_err(Error::io("write the journal's head file"))?;
@@ -84,13 +103,18 @@ fn begin(
     let (file, length) = segment::create(folder, 1, head).map_err(Error::io(doing()))?;
     head_file.write(head).map_err(Error::io(doing()))?;
     let writer = Writer::new(folder.to_path_buf(), 1, file, length, head, segment_bytes_max);
-    Ok(Opened { writer, torn: None })
+    Ok(Opened { writer, torn: None, front: Front::default() })
 }
 
-fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness]) -> Result<Opened, Error> {
+fn resume(
+    folder: &Path,
+    segment_bytes_max: u64,
+    (front, last): (Front, u32),
+    witnesses: &[Witness],
+) -> Result<Opened, Error> {
     let checker = Checker { witnesses };
-    let first = first_to_scan(folder, last, witnesses)?;
-    let mut before = check_ends(folder, first)?;
+    let first = first_to_scan(folder, (front, last), witnesses)?;
+    let mut before = Some(check_ends(folder, front, first)?);
     for number in first..last {
         let mut scan = Scan::open(folder, number, before)?;
         checker.check(scan.head())?;
@@ -109,7 +133,7 @@ fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness
                 Repaired::Cut(torn) => break Some(torn),
                 // The last record is whole now, so everything is read once more.
                 Repaired::Completed(torn) => {
-                    let opened = resume(folder, segment_bytes_max, last, witnesses)?;
+                    let opened = resume(folder, segment_bytes_max, (front, last), witnesses)?;
                     return Ok(Opened { torn: Some(torn), ..opened });
                 }
             },
@@ -130,28 +154,28 @@ fn resume(folder: &Path, segment_bytes_max: u64, last: u32, witnesses: &[Witness
     if scan.format() != FORMAT {
         writer.begin_segment();
     }
-    Ok(Opened { writer, torn })
+    Ok(Opened { writer, torn, front })
 }
 
 /// The segment from which on everything is read: it holds the oldest record that a witness names.
 /// What lies before was checked when it was written, and is checked when it is read.
-fn first_to_scan(folder: &Path, last: u32, witnesses: &[Witness]) -> Result<u32, Error> {
+fn first_to_scan(folder: &Path, (front, last): (Front, u32), witnesses: &[Witness]) -> Result<u32, Error> {
     let oldest = witnesses.iter().map(|witness| witness.head.count).min().unwrap_or(0);
-    for number in (2..=last).rev() {
+    for number in (front.segment + 1..=last).rev() {
         if Scan::open(folder, number, None)?.head().count <= oldest {
             return Ok(number);
         }
     }
-    Ok(1)
+    Ok(front.segment)
 }
 
 /// Checks header and last record of each segment before `first`, so that none has lost its
 /// end; returns the head before `first`.
-fn check_ends(folder: &Path, first: u32) -> Result<Option<Head>, Error> {
-    let mut before = None;
-    for number in 1..first {
-        Scan::open(folder, number, before)?;
-        before = Some(last_record(folder, number)?);
+fn check_ends(folder: &Path, front: Front, first: u32) -> Result<Head, Error> {
+    let mut before = front.head;
+    for number in front.segment..first {
+        Scan::open(folder, number, Some(before))?;
+        before = last_record(folder, number)?;
     }
     Ok(before)
 }
@@ -172,7 +196,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn check_end(&self, head: Head) -> Result<(), Error> {
-        match self.witnesses.iter().find(|witness| witness.head.count > head.count) {
+        match self.witnesses.iter().find(|w| !guard!(NothingAcknowledgedLost, w.head.count <= head.count)) {
             Some(Witness { name: witness, head: recorded }) => {
                 Err(Error::LostAcknowledged { witness, recorded: recorded.count, found: head.count })
             }

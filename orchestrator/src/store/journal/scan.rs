@@ -12,6 +12,7 @@ use super::codec::{self, LINE_BYTES_MAX};
 use super::{Head, Position, segment};
 use crate::store::error::Error;
 use crate::store::model::Recorded;
+use crate::store::prune::{PRUNED, Pruned};
 
 /// A line that was read and checked.
 #[derive(Debug)]
@@ -28,6 +29,15 @@ impl Entry {
     pub(in crate::store) fn decode(&self) -> Result<Recorded, String> {
         let (hash, record) = codec::open_line(&self.bytes)?;
         codec::decode(hash, record)
+    }
+
+    /// What it says about pruning, if that is what it is about.
+    pub(super) fn pruned(&self) -> Option<Pruned> {
+        // A look at the bytes spares reading every record in full.
+        let mark = PRUNED.as_bytes();
+        let named = self.bytes.windows(mark.len()).any(|bytes| bytes == mark);
+        let record = named.then(|| self.decode().ok())??.record;
+        super::pruned(&record.kind, &record.event)?.ok()
     }
 
     /// The record, if its text is exactly what would be written again.

@@ -20,7 +20,8 @@ pub(in crate::store) fn path_of(folder: &Path, segment: u32) -> PathBuf {
     folder.join(format!("{segment:08}{SUFFIX}"))
 }
 
-/// The numbers of all segments, in order. They must be 1, 2, 3 and so on.
+/// The numbers of all segments, in order and without gaps. Whether the first may be another than 1 is for
+/// [`super::front`] to say.
 pub(in crate::store) fn list(folder: &Path) -> Result<Vec<u32>, Error> {
     let doing = || format!("list the journal in {}", folder.display());
     let mut segments = Vec::new();
@@ -32,7 +33,8 @@ pub(in crate::store) fn list(folder: &Path) -> Result<Vec<u32>, Error> {
         }
     }
     segments.sort_unstable();
-    match (1u32..).zip(&segments).find(|(expected, found)| expected != *found) {
+    let first = segments.first().copied().unwrap_or(1);
+    match (first..).zip(&segments).find(|(expected, found)| expected != *found) {
         Some((missing, _)) => Err(Error::MissingSegment(path_of(folder, missing))),
         None => Ok(segments),
     }
@@ -57,6 +59,20 @@ pub(super) fn clear_unborn(folder: &Path) -> Result<(), Error> {
         let path = entry.map_err(Error::io(doing()))?.path();
         if path.extension().is_some_and(|extension| extension == &TEMP_SUFFIX[1..]) {
             std::fs::remove_file(&path).map_err(Error::io(format!("remove the leftover {}", path.display())))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what crashes left of a segment's end; it goes with the segment.
+pub(super) fn remove_torn(folder: &Path, segment: u32) -> Result<(), Error> {
+    let doing = || format!("list the journal in {}", folder.display());
+    let begin = format!("{segment:08}.");
+    for entry in folder.read_dir().map_err(Error::io(doing()))? {
+        let path = entry.map_err(Error::io(doing()))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(&begin) && name.ends_with(".torn") {
+            std::fs::remove_file(&path).map_err(Error::io(format!("remove {}", path.display())))?;
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use std::sync::mpsc::SyncSender;
 
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::check;
@@ -39,7 +40,20 @@ const VERSIONS_MAX: usize = 4_096;
 pub(super) enum Command {
     Commit { prepared: Box<Prepared>, expected_version: u64, reply: Reply },
     Delivered { ids: Vec<MessageId>, at: Timestamp },
+    Own { own: Box<Own>, reply: Reply },
 }
+
+/// A record of the store's own that is about forgetting.
+pub(super) struct Own {
+    pub(super) kind: &'static str,
+    pub(super) at: Timestamp,
+    pub(super) event: Value,
+    /// Tasks that are forgotten by it, and the version that each must have.
+    pub(super) forgets: Vec<(TaskId, u64)>,
+}
+
+/// The version of a forgotten task: nobody can expect it.
+const FORGOTTEN_VERSION: u64 = u64::MAX;
 
 /// A record on its way to the disk, and who waits for it.
 struct Staged {
@@ -115,20 +129,22 @@ impl Appender {
                 0
             }
             Command::Commit { prepared, expected_version, reply } => {
-                match self.check_version(&prepared, expected_version, versions) {
-                    Ok(()) => {
-                        let size = prepared.size();
-                        batch.push(Staged { prepared: *prepared, reply: Some(reply) });
-                        size
-                    }
-                    Err(error) => {
-                        // Whoever asked may have given up waiting.
-                        let _gone = reply.send(Err(error));
-                        0
-                    }
-                }
+                let checked = self.check_version(&prepared, expected_version, versions);
+                staged(checked.map(|()| *prepared), reply, batch)
             }
+            Command::Own { own, reply } => staged(self.check_own(*own, versions), reply, batch),
         }
+    }
+
+    /// Every task that is to be forgotten must still be as whoever wants it saw it.
+    fn check_own(&self, own: Own, versions: &mut HashMap<TaskId, u64>) -> Result<Prepared, CommitError> {
+        let Own { kind, at, event, forgets } = own;
+        for (task, version) in &forgets {
+            check::check_version(self.version_of(task, versions)?, *version)?;
+        }
+        let prepared = check::own(kind, at, event).map_err(CommitError::NotCanonical)?;
+        versions.extend(forgets.into_iter().map(|(task, _)| (task, FORGOTTEN_VERSION)));
+        Ok(prepared)
     }
 
     /// This thread is the only one that gives out versions.
@@ -144,17 +160,23 @@ impl Appender {
             return Err(CommitError::Store(Error::Unusable(failure)));
         }
         let Some(task) = &prepared.draft().task else { return Err(CommitError::Store(Error::Closed)) };
-        let actual = match (versions.get(task), self.versions.get(task)) {
+        check::check_version(self.version_of(task, versions)?, expected)?;
+        versions.insert(task.clone(), expected + 1);
+        Ok(())
+    }
+
+    fn version_of(&self, task: &TaskId, versions: &HashMap<TaskId, u64>) -> Result<u64, CommitError> {
+        Ok(match (versions.get(task), self.versions.get(task)) {
             (Some(staged), _) => *staged,
             (None, Some((durable, _))) => *durable,
             (None, None) => self.shared.with_index(|index| {
-                let value = index.get(&keys::task(task)).map_err(Error::Index)?;
-                value.map_or(Ok(0), |value| super::read::pointer(&value).map(|pointer| pointer.number))
+                let get = |key: &[u8]| index.get(key).map_err(Error::Index);
+                match get(&keys::task(task))? {
+                    Some(value) => super::read::pointer(&value).map(|pointer| pointer.number),
+                    None => Ok(get(&keys::tombstone(task))?.map_or(0, |_| FORGOTTEN_VERSION)),
+                }
             })?,
-        };
-        check::check_version(actual, expected)?;
-        versions.insert(task.clone(), expected + 1);
-        Ok(())
+        })
     }
 
     /// Lets the notes about deliveries ride along with whatever is being written.
@@ -201,6 +223,22 @@ impl Appender {
         match self.head_file.write(head) {
             Ok(()) => self.head_written = head.count,
             Err(error) => tracing::warn!(%error, "can't write the journal's head file; it is tried again later"),
+        }
+    }
+}
+
+/// Takes what was checked into the batch, or answers it; returns about how many bytes it adds.
+fn staged(checked: Result<Prepared, CommitError>, reply: Reply, batch: &mut Vec<Staged>) -> usize {
+    match checked {
+        Ok(prepared) => {
+            let size = prepared.size();
+            batch.push(Staged { prepared, reply: Some(reply) });
+            size
+        }
+        Err(error) => {
+            // Whoever asked may have given up waiting.
+            let _gone = reply.send(Err(error));
+            0
         }
     }
 }

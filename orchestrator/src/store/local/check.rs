@@ -10,6 +10,7 @@ use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
 use serde_json::Value;
 
+use crate::guards::guard;
 use crate::store::error::CommitError;
 use crate::store::journal::{Draft, Prepared, VALUE_DEPTH_MAX, deeper_than};
 use crate::store::model::{Commit, MESSAGES_MAX, OutgoingMessage, RECORD_BYTES_MAX, TIMERS_MAX, TimerChange};
@@ -46,26 +47,30 @@ pub(in crate::store) fn prepare(task: &TaskId, expected_version: u64, commit: Co
 
 /// The compare-and-set: an event is appended only to the state that it was decided about.
 pub(in crate::store) fn check_version(actual: u64, expected: u64) -> Result<(), CommitError> {
-    if actual == expected { Ok(()) } else { Err(CommitError::Conflict { actual }) }
+    if guard!(VersionIsNewest, actual == expected) { Ok(()) } else { Err(CommitError::Conflict { actual }) }
 }
 
 /// The store's own record that says which messages were delivered.
 pub(in crate::store) fn delivered(messages: &[MessageId], at: Timestamp) -> Prepared {
     let event = serde_json::to_value(Delivered { messages: messages.to_vec() }).expect("ids are texts");
-    let draft = Draft {
+    own(DELIVERED, at, event).expect("texts have a canonical form")
+}
+
+/// A record of the store's own.
+pub(super) fn own(kind: &str, at: Timestamp, event: Value) -> Result<Prepared, checkrein_shared::json::Error> {
+    Prepared::new(Draft {
         at,
         cause: None,
         decision: Value::Null,
         event,
-        kind: DELIVERED.to_owned(),
+        kind: kind.to_owned(),
         messages: Vec::new(),
         rows: Vec::new(),
         state: Value::Null,
         task: None,
         timers: Vec::new(),
         version: 0,
-    };
-    Prepared::new(draft).expect("texts have a canonical form")
+    })
 }
 
 fn check_messages(task: &TaskId, messages: &[OutgoingMessage]) -> Result<(), CommitError> {

@@ -8,6 +8,7 @@ mod appender;
 pub(in crate::store) mod check;
 mod indexer;
 mod open;
+mod prune;
 pub(in crate::store) mod read;
 mod shared;
 
@@ -63,6 +64,8 @@ pub struct LocalStore {
     shared: Arc<Shared>,
     commands: Mutex<Option<mpsc::Sender<Command>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Held while segments are dropped.
+    pruning: tokio::sync::Mutex<()>,
     torn: Option<TornTail>,
     rebuilt: Option<String>,
 }

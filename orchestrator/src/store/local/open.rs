@@ -19,7 +19,8 @@ use super::shared::Shared;
 use super::{LocalStore, Options, QUEUE_LENGTH, indexer};
 use crate::store::error::Error;
 use crate::store::index::{Index, IndexError};
-use crate::store::journal::{self, Head, HeadFile, Reader, Scan, Writer};
+use crate::store::journal::{self, Front, Head, HeadFile, Reader, Scan, Writer};
+use crate::store::keys;
 use crate::store::lock::FolderLock;
 use crate::store::projection::Projection;
 
@@ -51,8 +52,12 @@ pub(super) fn open(folder: &Path, options: &Options, adjust: impl FnOnce(&mut Wr
     let had_index = index_folder(folder).exists();
     let found = try_index(folder, options.cache_bytes);
     let known = found.as_ref().ok().map(Index::head);
-    let mut opened = journal::open(&journal_folder(folder), options.segment_bytes_max, known, had_index)?;
-    let (index, rebuilt) = ready_index(folder, options.cache_bytes, opened.writer.head(), found)?;
+    let known_front = found.as_ref().ok().and_then(|index| front_of(index).ok()).flatten();
+    let mut opened =
+        journal::open_from(&journal_folder(folder), options.segment_bytes_max, known, had_index, known_front)?;
+    let reach = (opened.front, opened.writer.head());
+    let (index, rebuilt) = ready_index(folder, options.cache_bytes, reach, found)?;
+    finish_pruning(folder, &index)?;
     adjust(&mut opened.writer);
     start(folder, options.cache_bytes, lock, index, opened, rebuilt)
 }
@@ -60,7 +65,23 @@ pub(super) fn open(folder: &Path, options: &Options, adjust: impl FnOnce(&mut Wr
 /// The index, brought up to `head`; and why it had to be rebuilt, if it had.
 pub(super) fn index_at(folder: &Path, cache_bytes: u64, head: Head) -> Result<(Index, Option<String>), Error> {
     let found = try_index(folder, cache_bytes);
-    ready_index(folder, cache_bytes, head, found)
+    let journal_folder = journal_folder(folder);
+    let front = journal::front(&journal_folder, &journal::list(&journal_folder)?, None)?;
+    ready_index(folder, cache_bytes, (front, head), found)
+}
+
+/// Where the journal begins, as far as the index knows.
+pub(super) fn front_of(index: &Index) -> Result<Option<Front>, IndexError> {
+    let text = index.get(keys::FRONT)?;
+    text.map(|text| serde_json::from_slice(&text).map_err(|error| IndexError::Damaged(error.to_string()))).transpose()
+}
+
+/// Removes the segments that a journaled record has given up, where a crash came in between.
+fn finish_pruning(folder: &Path, index: &Index) -> Result<(), Error> {
+    match front_of(index).map_err(Error::Index)? {
+        Some(front) => journal::remove_before(&journal_folder(folder), front).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 /// The index as it stands, or what is wrong with it.
@@ -75,30 +96,31 @@ fn try_index(folder: &Path, cache_bytes: u64) -> Result<Index, String> {
 fn ready_index(
     folder: &Path,
     cache_bytes: u64,
-    head: Head,
+    reach: (Front, Head),
     found: Result<Index, String>,
 ) -> Result<(Index, Option<String>), Error> {
     let (index_folder, journal_folder) = (index_folder(folder), journal_folder(folder));
     let reason = match found {
         Err(reason) => reason,
-        Ok(index) => match replay(&index, &journal_folder, head) {
+        Ok(index) => match replay(&index, &journal_folder, reach) {
             Ok(()) => return Ok((index, None)),
             Err(Error::Index(error)) => crate::chain_of(&error),
             Err(other) => return Err(other),
         },
     };
-    let index = rebuild(&index_folder, &journal_folder, head, cache_bytes, &reason)?;
-    Ok((index, (head.count > 0).then_some(reason)))
+    let index = rebuild(&index_folder, &journal_folder, reach, cache_bytes, &reason)?;
+    Ok((index, (reach.1.count > 0).then_some(reason)))
 }
 
 /// Moves the index aside, if there is one, and makes a new one from the journal.
 fn rebuild(
     index_folder: &Path,
     journal_folder: &Path,
-    head: Head,
+    reach: (Front, Head),
     cache_bytes: u64,
     reason: &str,
 ) -> Result<Index, Error> {
+    let (_, head) = reach;
     if head.count > 0 {
         let folder = index_folder.display();
         tracing::warn!(%folder, reason, records = head.count, "the index is rebuilt from the journal");
@@ -106,7 +128,7 @@ fn rebuild(
     move_aside(index_folder)?;
     let build = || {
         let index = Index::open(index_folder, cache_bytes).map_err(Error::Index)?;
-        replay(&index, journal_folder, head)?;
+        replay(&index, journal_folder, reach)?;
         index.checkpoint().map_err(Error::Index)?;
         Ok(index)
     };
@@ -133,7 +155,7 @@ fn move_aside(index_folder: &Path) -> Result<(), Error> {
 }
 
 /// Applies what the index does not hold yet, up to `head`: what follows may be half written.
-fn replay(index: &Index, journal_folder: &Path, head: Head) -> Result<(), Error> {
+fn replay(index: &Index, journal_folder: &Path, (front, head): (Front, Head)) -> Result<(), Error> {
     let known = index.head();
     if known == head {
         return Ok(());
@@ -148,7 +170,8 @@ fn replay(index: &Index, journal_folder: &Path, head: Head) -> Result<(), Error>
     while first > 1 && Scan::open(journal_folder, segments[first - 1], None)?.head().count > known.count {
         first -= 1;
     }
-    let mut projection = Projection::new(index);
+    let mut projection =
+        if known.count == 0 { Projection::from_front(index, front.head) } else { Projection::new(index) };
     let mut before = None;
     for number in &segments[first.saturating_sub(1)..] {
         let mut scan = Scan::open(journal_folder, *number, before)?;
@@ -209,6 +232,7 @@ fn start(
         shared,
         commands: Mutex::new(Some(commands)),
         threads: Mutex::new(vec![appending, indexing]),
+        pruning: tokio::sync::Mutex::new(()),
         torn: opened.torn,
         rebuilt,
     })

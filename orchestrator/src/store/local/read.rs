@@ -10,6 +10,7 @@ use checkrein_shared::time::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::open;
 use super::shared::Shared;
 use crate::store::error::Error;
 use crate::store::index::IndexError;
@@ -188,10 +189,21 @@ pub(super) fn records_after(
     if sequence >= head || limit == 0 {
         return Ok(found);
     }
-    let place = shared.with_index(|index| index.get(&keys::place(sequence + 1)).map_err(Error::Index))?;
-    let place = pointer(&place.ok_or_else(|| unreadable("the place of a record"))?)?;
-    let mut number = place.position.segment;
-    let mut scan = Scan::open_at(folder, place.position, keys::place_of(sequence + 1))?;
+    let (front, place) = shared.with_index(|index| {
+        let front = open::front_of(index).map_err(Error::Index)?.unwrap_or_default();
+        Ok((front, index.get(&keys::place(sequence.max(front.head.count) + 1)).map_err(Error::Index)?))
+    })?;
+    let (mut number, mut scan) = match place {
+        Some(place) => {
+            let place = pointer(&place)?.position;
+            (place.segment, Scan::open_at(folder, place, keys::place_of(sequence.max(front.head.count) + 1))?)
+        }
+        // The place of the first records after a pruned front was in what is gone.
+        None if keys::place_of(sequence.max(front.head.count) + 1) <= front.head.count => {
+            (front.segment, Scan::open(folder, front.segment, Some(front.head))?)
+        }
+        None => return Err(unreadable("the place of a record")),
+    };
     while found.len() < limit {
         let Some(entry) = scan.next_sound()? else {
             number += 1;
@@ -225,7 +237,7 @@ fn stored(source: &dyn Source, pointer: &Pointer) -> Result<Stored, Error> {
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The first `limit` entries of a range of the index.
-fn collect(source: &dyn Source, from: &[u8], to: &[u8], limit: usize) -> Result<Entries, Error> {
+pub(super) fn collect(source: &dyn Source, from: &[u8], to: &[u8], limit: usize) -> Result<Entries, Error> {
     let mut found = Entries::new();
     let mut visit = |key: &[u8], value: &[u8]| {
         if found.len() < limit {
@@ -242,10 +254,10 @@ pub(in crate::store) fn pointer(value: &[u8]) -> Result<Pointer, Error> {
     Pointer::decode(value).ok_or_else(|| unreadable("a pointer into the journal"))
 }
 
-fn inline<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
+pub(super) fn inline<T: DeserializeOwned>(text: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(text).map_err(|error| Error::Index(IndexError::Damaged(error.to_string())))
 }
 
-fn unreadable(what: &str) -> Error {
+pub(super) fn unreadable(what: &str) -> Error {
     Error::Index(IndexError::Damaged(format!("{what} can't be read")))
 }

@@ -81,6 +81,10 @@ impl Map for MemoryMap {
         Ok(self.value(key))
     }
 
+    fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError> {
+        self.range(from, to, visit)
+    }
+
     fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
         let mut inner = self.inner();
         for (key, value) in changes {

@@ -5,7 +5,7 @@ use checkrein_shared::time::Timestamp;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::store::{Commit, LocalStore, Options, Store};
+use crate::store::{Commit, Forget, LocalStore, Options, Prune, Store};
 
 /// A store with a few records in a few segments.
 async fn store() -> tempfile::TempDir {
@@ -111,4 +111,42 @@ fn a_folder_without_a_journal_is_an_error_that_names_it() {
     assert!(verify(folder.path()).unwrap_err().to_string().contains("journal"));
     fs::create_dir(folder.path().join("journal")).unwrap();
     assert!(matches!(verify(folder.path()), Err(Error::MissingSegment(_))));
+}
+
+#[tokio::test]
+async fn a_pruned_journal_can_be_checked_by_hand_and_a_beheaded_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes_max: 1_200, ..Options::new(Timestamp::from_millis(0)) };
+    let store = LocalStore::open(folder.path(), &options).unwrap();
+    for (task, versions) in [("t-1", 0..20), ("t-2", 0..20)] {
+        for version in versions {
+            let commit = Commit {
+                at: Timestamp::from_millis(1),
+                kind: "tested".to_owned(),
+                cause: None,
+                event: json!({ "number": version, "text": "x".repeat(100) }),
+                decision: Value::Null,
+                state: Value::Null,
+                messages: Vec::new(),
+                timers: Vec::new(),
+                rows: Vec::new(),
+            };
+            store.commit(&task.parse().unwrap(), version, commit).await.unwrap();
+        }
+    }
+    let forget = Forget { task: "t-1".parse().unwrap(), version: 20, note: json!("gone") };
+    store.forget(vec![forget], Timestamp::from_millis(2)).await.unwrap();
+    let dropped = store.drop_front(Timestamp::from_millis(3)).await.unwrap();
+    store.close().await.unwrap();
+    assert!(dropped.len() > 2);
+    let Some(checked) = by_hand(folder.path()) else { return };
+    assert!(checked.status.success(), "{checked:?}");
+    let text = String::from_utf8(checked.stdout).unwrap();
+    assert!(text.contains(", pruned up to {\"segment\":"), "{text}");
+    let next = journal::path_of(&folder.path().join("journal"), dropped.last().unwrap().segment + 1);
+    fs::remove_file(next).unwrap();
+    let refused = by_hand(folder.path()).unwrap();
+    assert!(!refused.status.success());
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("records are missing before this one"));
+    assert!(verify(folder.path()).unwrap_err().is_integrity());
 }

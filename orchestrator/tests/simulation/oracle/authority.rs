@@ -2,7 +2,7 @@
 //! exactly this. The oracle counts for itself.
 
 use checkrein_orchestrator::lifecycle::{About, Answer, EventKind, GrantStatus, Item, Slot, State, Task, VerdictState};
-use checkrein_shared::policy::Excluded;
+use checkrein_shared::policy::{Excluded, InheritBase};
 use checkrein_shared::records::{Judgement, ReviewKind};
 
 use super::Book;
@@ -62,7 +62,7 @@ fn complete(policy: &Policy, book: &Book, before: &Task, event: &EventKind, next
     let mut blocking = 0;
     for review in reviews.filter(|r| r.when.is_none() || open.iter().any(|s| s.review == r.name)) {
         blocking += 1;
-        let mine: Vec<_> = given.iter().filter(|v| v.review == review.name && genuine(book, next, v)).collect();
+        let mine: Vec<_> = given.iter().filter(|v| v.review == review.name && genuine(policy, book, next, v)).collect();
         let approvals = mine.iter().filter(|v| v.verdict == Judgement::Approved).count();
         let quorum = review.quorum.of(review.count) as usize;
         if approvals < quorum {
@@ -90,18 +90,19 @@ fn complete(policy: &Policy, book: &Book, before: &Task, event: &EventKind, next
 }
 
 /// Whether a trusted reviewer really signed it, or a person really said it.
-fn genuine(book: &Book, task: &Task, verdict: &VerdictState) -> bool {
+fn genuine(policy: &Policy, book: &Book, task: &Task, verdict: &VerdictState) -> bool {
     if verdict.kind == ReviewKind::Human {
         return verdict.inherited_from.is_none();
     }
     if verdict.inherited_from.is_some() {
-        return inherited(book, task, verdict);
+        let relevant = policy.compiled.policy().inherit.base == InheritBase::Relevant;
+        return inherited(book, task, verdict, relevant);
     }
     book.taken.get(&verdict.id).is_some_and(|signed| signed.verdict.bindings == verdict.bindings)
 }
 
 /// Follows an inherited approval to the one that was signed, and compares what has to be the same.
-fn inherited(book: &Book, task: &Task, verdict: &VerdictState) -> bool {
+fn inherited(book: &Book, task: &Task, verdict: &VerdictState, relevant: bool) -> bool {
     let mut source = verdict.inherited_from.clone();
     for _ in 0..task.verdicts.len() + 1 {
         let Some(id) = source.take() else { return false };
@@ -112,6 +113,7 @@ fn inherited(book: &Book, task: &Task, verdict: &VerdictState) -> bool {
             return (trusted
                 || !task.verdicts.iter().any(|v| v.id == id && v.stale.iter().any(|m| m.field == "reviewer_key")))
                 && signed.verdict.verdict == Judgement::Approved
+                && (relevant || (old.base == now.base && old.tree == now.tree && old.changeset_hash == now.changeset_hash))
                 && old.spec_hash == now.spec_hash
                 && old.constraints_hash == now.constraints_hash
                 && old.plan_hash == now.plan_hash

@@ -1,47 +1,47 @@
-//! Effects outside: one whose outcome nobody knows is not made again unless a person says so.
+//! Effects outside: one that happened is not made again, and one whose outcome nobody knows only where the other side
+//! recognises its key, a probe has said that it did not happen, or a person decides.
 
 use std::collections::BTreeMap;
 
-use checkrein_orchestrator::lifecycle::{EventKind, Task};
-use checkrein_shared::ids::{StepId, TaskId};
-use checkrein_shared::records::AttemptOutcome;
+use checkrein_orchestrator::lifecycle::EventKind;
+use checkrein_shared::coordinator::{ProbeAnswer, Settled};
+use checkrein_shared::digest::Digest;
+use checkrein_shared::ids::TaskId;
 
 use super::Oracle;
 
-/// For each step: the attempt whose effect began and of which nobody has heard since.
+/// For each key: the attempt that has begun it, and that nobody has said since that it did not happen.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    unknown: BTreeMap<StepId, u64>,
+    begun: BTreeMap<Digest, u64>,
 }
 
 impl Oracle {
     /// A worker begins to change the world outside.
-    pub(crate) fn effect_begins(&mut self, task: &TaskId, step: &StepId, epoch: u64) {
+    pub(crate) fn effect_begins(&mut self, task: &TaskId, key: Digest, epoch: u64) {
+        let recognised = self.idempotent;
         let Some(book) = self.books.get_mut(task) else { return };
-        if let Some(earlier) = book.effects.unknown.insert(step.clone(), epoch).filter(|earlier| *earlier != epoch) {
-            self.fail(format!(
-                "{task}: the effect of step `{step}` is made again in epoch {epoch}, and nobody knows what came of it in epoch {earlier}"
-            ));
+        let earlier = book.effects.begun.insert(key, epoch);
+        if let Some(earlier) = earlier.filter(|_| !recognised) {
+            self.fail(format!("{task}: an effect is made again in epoch {epoch}; it was begun in epoch {earlier} already"));
         }
     }
 }
 
 impl Effects {
-    /// Somebody said what came of it, or a person decided to go on.
-    pub(super) fn follow(&mut self, before: &Task, event: &EventKind, _next: &Task) {
+    /// Somebody who can know said that it did not happen, or a person answers for it.
+    pub(super) fn follow(&mut self, event: &EventKind) {
         match event {
-            EventKind::AttemptEnded { attempt } if attempt.epoch == before.epoch => match &attempt.outcome {
-                AttemptOutcome::StepDone { step, .. } | AttemptOutcome::StepFailed { step, .. } => {
-                    self.unknown.remove(step);
+            EventKind::EffectSettled { settlement } | EventKind::EffectProbed { settlement } => {
+                let not_done = matches!(
+                    settlement.outcome,
+                    Settled::Failed { .. } | Settled::NotStarted { .. } | Settled::Probed(ProbeAnswer::NotDone)
+                );
+                if not_done {
+                    self.begun.remove(&settlement.key);
                 }
-                _ => {}
-            },
-            EventKind::CheckpointWritten { completes: Some(step), .. } => drop(self.unknown.remove(step)),
-            EventKind::Approved { .. }
-            | EventKind::Rejected { .. }
-            | EventKind::ChangesRequested { .. }
-            | EventKind::ResumeRequested { .. }
-            | EventKind::HandedBack { .. } => self.unknown.clear(),
+            }
+            EventKind::EffectJudged { key, done: false, .. } => drop(self.begun.remove(key)),
             _ => {}
         }
     }

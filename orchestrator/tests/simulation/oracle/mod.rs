@@ -54,7 +54,8 @@ pub(crate) struct Oracle {
     pub(crate) blobs: Arc<MemoryBlobs>,
     /// The policy of all tasks.
     policy: usize,
-    effectful: bool,
+    /// Whether the other side recognises an effect that is made again.
+    idempotent: bool,
     books: BTreeMap<TaskId, Book>,
     /// The head of the journal, as the oracle keeps it outside.
     head: Head,
@@ -62,6 +63,8 @@ pub(crate) struct Oracle {
     signed: BTreeMap<Digest, Signed>,
     /// Messages that follow from records that can't be lost.
     owed: BTreeSet<MessageId>,
+    /// Messages that the bus has taken.
+    taken: BTreeSet<MessageId>,
     /// How many records there were.
     pub(crate) records: u64,
     pub(crate) failure: Option<String>,
@@ -72,11 +75,12 @@ impl Oracle {
         Self {
             blobs,
             policy: scenario.policy,
-            effectful: scenario.effectful,
+            idempotent: scenario.handling.idempotent,
             books: BTreeMap::new(),
             head: Head::default(),
             signed: BTreeMap::new(),
             owed: BTreeSet::new(),
+            taken: BTreeSet::new(),
             records: 0,
             failure: None,
         }
@@ -155,6 +159,7 @@ impl Oracle {
 
     /// The orchestrator published a message: what it follows from is durable.
     pub(crate) fn published(&mut self, message: &Message) {
+        self.taken.insert(message.id.clone());
         let owed = self.owed.contains(&message.id);
         self.check(owed, || format!("the message {} follows from no durable record", message.id));
     }
@@ -192,6 +197,12 @@ impl Oracle {
         self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
         self.records += 1;
         self.owed.extend(record.messages.iter().map(|message| message.id.clone()));
+        if record.kind == "store.delivered" {
+            let noted = record.event["messages"].as_array().cloned().unwrap_or_default();
+            let lost = noted.iter().filter_map(|id| id.as_str()).find(|id| !self.taken.iter().any(|t| t.as_str() == *id));
+            let lost = lost.map(ToOwned::to_owned);
+            self.check(lost.is_none(), || format!("{lost:?} counts as delivered, and the bus never took it"));
+        }
         if let Some(task) = &record.task {
             self.event(task, record);
         }
@@ -246,9 +257,7 @@ impl Oracle {
             let too_large = bytes > shape::STATE_BYTES_MAX;
             self.check(!too_large, || format!("{}: the state has {bytes} bytes", next.id));
         }
-        if self.effectful {
-            book.effects.follow(before, event, next);
-        }
+        book.effects.follow(event);
     }
 
     /// Remembers which genuine verdict a task took.

@@ -1,6 +1,7 @@
 //! What every state must look like: bounded, ended once, and never behind what it was.
 
 use checkrein_orchestrator::lifecycle::{EventKind, Outcome, State, StepStatus, Task};
+use checkrein_shared::records::AttemptOutcome;
 
 /// No state is larger, in bytes.
 pub(super) const STATE_BYTES_MAX: usize = 256 << 10;
@@ -8,6 +9,12 @@ pub(super) const STATE_BYTES_MAX: usize = 256 << 10;
 pub(super) fn check(before: &Task, event: &EventKind, next: &Task) -> Option<String> {
     if next.epoch < before.epoch || next.round < before.round {
         return Some("epoch or round went back".to_owned());
+    }
+    if let EventKind::AttemptEnded { attempt } = event
+        && !matches!(attempt.outcome, AttemptOutcome::Applied { .. })
+        && attempt.epoch != before.epoch
+    {
+        return Some(format!("an attempt with epoch {} spoke for epoch {}", attempt.epoch, before.epoch));
     }
     if let State::Done { outcome } = &before.state
         && !matches!(&next.state, State::Done { outcome: still } if still == outcome)

@@ -9,6 +9,7 @@ use checkrein_shared::time::Span;
 use checkrein_shared::tree::node;
 use checkrein_shared::tree::rebase::{Rebased, rebase as move_onto};
 
+use super::effects::{self, Effect};
 use super::records::{self, Tree};
 use super::{Attempt, Sent};
 use crate::policies::POLICIES;
@@ -48,9 +49,13 @@ pub(super) async fn step(attempt: &Attempt, id: &StepId) {
     let (base, tree) = ground(attempt).await;
     let effectful = step.effect != EffectClass::ReadOnly;
     if effectful {
-        world.oracle.borrow_mut().effect_begins(&job.task_id, id, job.epoch);
+        match effects::run(attempt, &step, &base, &tree).await {
+            Effect::Happened => {}
+            Effect::Failed => return attempt.report(failed(attempt, id, &base, &tree)).await,
+            Effect::Over => return,
+        }
     }
-    let order = attempt.work(world.rng.between(500, 25_000)).await;
+    let order = attempt.work(world.rng.between(500, if effectful { 5_000 } else { 25_000 })).await;
     let mut files = target::files(&tree.manifest, &world.blobs);
     for _ in 0..world.rng.below(3) {
         target::edit(&mut files, attempt.me.as_str(), &world.rng);
@@ -67,7 +72,7 @@ pub(super) async fn step(attempt: &Attempt, id: &StepId) {
         }
         Directive::Park | Directive::Continue => {}
     }
-    if world.rng.percent(world.scenario.objections / 2) {
+    if !effectful && world.rng.percent(world.scenario.objections / 2) {
         return attempt.report(failed(attempt, id, &base, &left)).await;
     }
     done(attempt, id, &base, &left, order).await;

@@ -1,12 +1,13 @@
 //! Blobs in a folder: `ab/cd/<64 hex digits>`, one file for each blob.
 //!
 //! A blob appears under its name only when its bytes are on the disk, and a put
-//! returns only when the name is there too. Reading checks the digest. This
-//! module deletes no blob; it clears away the temporary files of writers that
-//! were killed.
+//! returns only when the name is there too. Reading checks the digest. What is
+//! removed is chosen by others; by itself this module clears away only the
+//! temporary files of writers that were killed.
 
 mod folders;
 mod read;
+mod sweep;
 mod verify;
 mod write;
 
@@ -14,12 +15,13 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
-use super::{BLOB_BYTES_MAX, Blobs, Error};
+use super::{BLOB_BYTES_MAX, Blobs, Error, Lying, Sweep};
 use crate::digest::Digest;
+use crate::time::Timestamp;
 use folders::Folders;
 
 pub use verify::{Damage, VerifyReport, verify_folder};
@@ -41,8 +43,10 @@ struct Inner {
     root: PathBuf,
     blob_bytes_max: u64,
     folders: Folders,
-    /// Held shared for as long as this opener lives: see [`clear_leftovers`].
-    _lock: File,
+    /// Shared while writers look at what is there; alone while blobs are removed.
+    gate: RwLock<()>,
+    /// Held shared for as long as this opener lives: see [`clear_leftovers`] and [`sweep`].
+    lock: File,
 }
 
 impl FsBlobs {
@@ -71,7 +75,7 @@ impl FsBlobs {
         let lock = clear_leftovers(&root)?;
         let folders = Folders::new(root.clone());
         let limit = blob_bytes_max.min(BLOB_BYTES_MAX);
-        Ok(Self { inner: Arc::new(Inner { root, blob_bytes_max: limit, folders, _lock: lock }) })
+        Ok(Self { inner: Arc::new(Inner { root, blob_bytes_max: limit, folders, gate: RwLock::new(()), lock }) })
     }
 
     /// The folder that holds the blobs.
@@ -120,7 +124,30 @@ impl Blobs for FsBlobs {
     }
 
     async fn put_all(&self, blobs: Vec<Vec<u8>>) -> Result<Vec<Digest>, Error> {
-        self.blocking("store blobs", move |inner| write::write_group(inner, &blobs)).await
+        self.blocking("store blobs", move |inner| {
+            let _beside = inner.gate.read().unwrap_or_else(PoisonError::into_inner);
+            write::write_group(inner, &blobs)
+        })
+        .await
+    }
+
+    async fn keep(&self, digest: Digest) -> Result<Option<u64>, Error> {
+        self.blocking("keep a blob", move |inner| {
+            let _beside = inner.gate.read().unwrap_or_else(PoisonError::into_inner);
+            write::keep(&inner.root, digest)
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl Sweep for FsBlobs {
+    async fn list(&self, first: u8) -> Result<Vec<Lying>, Error> {
+        self.blocking("list the blobs", move |inner| sweep::list(&inner.root, first)).await
+    }
+
+    async fn remove(&self, digests: Vec<Digest>, before: Timestamp) -> Result<Vec<Lying>, Error> {
+        self.blocking("remove blobs", move |inner| sweep::remove(inner, &digests, before)).await
     }
 }
 

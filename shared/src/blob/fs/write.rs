@@ -76,6 +76,15 @@ fn stage(folder: &Path, bytes: &[u8]) -> Result<NamedTempFile, Error> {
     Ok(temp)
 }
 
+/// Refreshes the age of a blob, if there is one; returns its size.
+pub(super) fn keep(root: &Path, digest: Digest) -> Result<Option<u64>, Error> {
+    let Some(size) = read::size(root, digest)? else { return Ok(None) };
+    let path = path_of(root, digest);
+    let file = File::open(&path).map_err(|source| Error::Io { doing: format!("open {}", path.display()), source })?;
+    refresh(&file, &path)?;
+    Ok(Some(size))
+}
+
 /// Sets the age of a blob to nothing, durably: garbage collection spares young ones.
 fn refresh(file: &File, path: &Path) -> Result<(), Error> {
     let doing = || format!("refresh {}", path.display());

@@ -12,5 +12,5 @@ mod triggers;
 pub use super::expr::Seen;
 pub use reviews::{GateCover, ReviewRequirement, gate_cover, required_reviews};
 pub use rules::{EXPRESSION_ERROR, Fired, NO_MATCH, Outcome, Reason, Tried, evaluate_rules};
-pub use tools::{ToolDecision, tool_rule};
+pub use tools::{ToolDecision, effect_word, lists_tool, step_rule, tool_rule};
 pub use triggers::{TriggerDecision, threshold_crossed, trigger_fires};

@@ -54,7 +54,7 @@ pub fn tool_rule(policy: &CompiledPolicy, facts: &Facts) -> ToolDecision {
     };
     decision.effect = hinted;
     for (layer, compiled) in policy.policy().tools.iter().zip(&policy.tools) {
-        let seen = CallFacts { effect: word(decision.effect).to_owned(), ..call.clone() };
+        let seen = CallFacts { effect: effect_word(decision.effect).to_owned(), ..call.clone() };
         let world = World::new(&Facts { call: Some(seen), ..facts.clone() });
         for (tool, entry) in layer.tools.iter().zip(compiled).filter(|(_, entry)| entry.matches.is_match(&call.name)) {
             let holds = entry.when.as_ref().map_or(Ok(true), |when| when.evaluate(&world, &mut Vec::new()));
@@ -71,6 +71,28 @@ pub fn tool_rule(policy: &CompiledPolicy, facts: &Facts) -> ToolDecision {
     }
     if decision.origins.is_empty() {
         decision.effect = decision.effect.max(EffectClass::Effectful);
+        decision.mode = decision.mode.max(ToolMode::Gate);
+    }
+    decision
+}
+
+/// Whether any entry's pattern fits the tool's name, whatever its condition says.
+pub fn lists_tool(policy: &CompiledPolicy, name: &str) -> bool {
+    policy.tools.iter().flatten().any(|entry| entry.matches.is_match(name))
+}
+
+/// How the command of a step is treated. What its author says counts where no entry matches; an entry may raise it and
+/// never lower it. A command that can't be undone waits for a review at least.
+///
+/// `facts.call` names the step as its tool, and holds the effect that its author says.
+pub fn step_rule(policy: &CompiledPolicy, facts: &Facts) -> ToolDecision {
+    let mut decision = tool_rule(policy, facts);
+    if decision.origins.is_empty() && decision.error.is_none() {
+        decision.effect =
+            facts.call.as_ref().and_then(|call| effect(&call.effect)).unwrap_or(EffectClass::Irreversible);
+        decision.mode = ToolMode::Allow;
+    }
+    if decision.effect == EffectClass::Irreversible {
         decision.mode = decision.mode.max(ToolMode::Gate);
     }
     decision
@@ -106,6 +128,7 @@ fn effect(text: &str) -> Option<EffectClass> {
     EFFECTS.iter().find(|(_, name)| *name == text).map(|(effect, _)| *effect)
 }
 
-fn word(effect: EffectClass) -> &'static str {
+/// The class as policies write it.
+pub fn effect_word(effect: EffectClass) -> &'static str {
     EFFECTS.iter().find(|(known, _)| *known == effect).map_or("effectful", |(_, name)| name)
 }

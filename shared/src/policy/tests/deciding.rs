@@ -201,6 +201,34 @@ fn what_no_entry_lists_is_effectful_and_gated_whatever_its_server_says() {
     assert_eq!((listed.effect, listed.mode), (EffectClass::ReadOnly, ToolMode::Allow));
 }
 
+fn decide_step(policy: &CompiledPolicy, effect: &str) -> (EffectClass, ToolMode) {
+    let call = CallFacts { name: "step:deploy".into(), effect: effect.to_owned(), ..CallFacts::default() };
+    let decision = step_rule(policy, &Facts { call: Some(call), ..Facts::default() });
+    (decision.effect, decision.mode)
+}
+
+#[test]
+fn the_command_of_a_step_is_treated_as_its_author_says_or_stricter() {
+    use {EffectClass as E, ToolMode as M};
+    let default = load_named("default").unwrap().compile().unwrap();
+    assert!(!lists_tool(&default, "step:deploy"));
+    assert_eq!(decide_step(&default, "read_only"), (E::ReadOnly, M::Allow));
+    assert_eq!(decide_step(&default, "effectful"), (E::Effectful, M::Allow));
+    assert_eq!(decide_step(&default, "irreversible"), (E::Irreversible, M::Gate));
+    let strict = load_named("strict").unwrap().compile().unwrap();
+    assert!(lists_tool(&strict, "step:deploy"));
+    assert_eq!(decide_step(&strict, "effectful"), (E::Effectful, M::Allow), "its entry is about something else");
+    assert_eq!(decide_step(&strict, "irreversible"), (E::Irreversible, M::Human));
+    let raised = compiled("version: 1\ntools: [{match: 'step:dep*', effect: effectful, mode: human}]\n");
+    assert_eq!(decide_step(&raised, "read_only"), (E::Effectful, M::Human));
+    assert_eq!(decide_step(&raised, "irreversible"), (E::Irreversible, M::Human), "an entry never lowers anything");
+    let broken = compiled(
+        "version: 1\ntools: [{match: 'step:*', effect: effectful, mode: allow, when: \"call.argv[0] == 'x'\"}]\n",
+    );
+    assert_eq!(decide_step(&broken, "read_only").1, M::Human, "a condition that fails allows nothing");
+    assert_eq!(step_rule(&default, &Facts::default()).mode, M::Human);
+}
+
 #[test]
 fn a_call_that_cannot_be_decided_about_waits_for_a_person() {
     let policy = compiled(

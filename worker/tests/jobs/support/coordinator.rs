@@ -1,15 +1,15 @@
 //! An orchestrator reduced to what workers may rely on: it leases, keeps one chain, gives receipts, and lets a grant be
 //! redeemed only for what it is bound to. It records everything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, EmbeddedBus, Queue};
 use checkrein_shared::coordinator::{
-    Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-    Watched,
+    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
+    RedeemAnswer, RedeemRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, GrantId, InstanceId, TaskId};
@@ -46,6 +46,14 @@ pub(crate) struct State {
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) grants: BTreeMap<GrantId, Grant>,
     pub(crate) redeems: Vec<RedeemRequest>,
+    pub(crate) claims: Vec<ClaimRequest>,
+    /// What claims are answered with, the first first; granted where none is left.
+    pub(crate) claim_answers: VecDeque<ClaimAnswer>,
+    pub(crate) settlements: Vec<Settlement>,
+    pub(crate) deaf_to_claims: u32,
+    pub(crate) deaf_to_settlements: u32,
+    /// What heartbeats are answered with once something was claimed.
+    pub(crate) directive_after_claim: Option<Directive>,
     pub(crate) drift: Vec<DriftReport>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) directive: Option<Directive>,
@@ -165,7 +173,8 @@ impl Coordinator for Judge {
         if state.leased.get(task) != Some(&epoch) {
             return Ok(Directive::Lost);
         }
-        Ok(state.directive.unwrap_or(Directive::Continue))
+        let claimed = state.directive_after_claim.filter(|_| !state.claims.is_empty());
+        Ok(claimed.or(state.directive).unwrap_or(Directive::Continue))
     }
 
     async fn receipt(&self, task: &TaskId, id: &CheckpointId, hash: Digest) -> Result<Receipt, Error> {
@@ -207,6 +216,28 @@ impl Coordinator for Judge {
             act(&self.project);
         }
         Ok(RedeemAnswer::Redeemed)
+    }
+
+    async fn claim_effect(&self, request: ClaimRequest) -> Result<ClaimAnswer, Error> {
+        let mut state = self.state();
+        if state.deaf_to_claims > 0 {
+            state.deaf_to_claims -= 1;
+            return Err(Error::Unavailable("restarting".into()));
+        }
+        let key = request.call.key(&request.task_id);
+        let granted = ClaimAnswer::Granted { key, time_limit: request.time_limit };
+        state.claims.push(request);
+        Ok(state.claim_answers.pop_front().unwrap_or(granted))
+    }
+
+    async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error> {
+        let mut state = self.state();
+        if state.deaf_to_settlements > 0 {
+            state.deaf_to_settlements -= 1;
+            return Err(Error::Unavailable("restarting".into()));
+        }
+        state.settlements.push(settlement);
+        Ok(())
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {

@@ -1,15 +1,17 @@
 //! A project, an orchestrator of one table, and real workers around them.
 
 mod agents;
+mod bell;
 mod bench;
 mod coordinator;
 mod reading;
 mod tasks;
 
+pub(crate) use bell::Bell;
 pub(crate) use bench::{Bench, WorkerOptions};
 pub(crate) use coordinator::Link;
 pub(crate) use reading::{is_running, text_of};
-pub(crate) use tasks::{prompt, sh, task_id, task_of};
+pub(crate) use tasks::{prompt, run, sh, task_id, task_of};
 
 /// One test: a name that is a sentence, and what it does.
 pub(crate) type Test = (&'static str, fn());

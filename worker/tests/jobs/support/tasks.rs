@@ -14,6 +14,7 @@ fn step(id: &str, needs: &[&str], action: StepAction) -> Step {
         verify: Vec::new(),
         risk: Risk::R1,
         effect: EffectClass::ReadOnly,
+        handling: Default::default(),
     }
 }
 

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use super::super::{Draft, HeadFile, Scan, list, open};
+use super::super::recovery::open;
+use super::super::{Draft, HeadFile, Scan, list};
 use super::*;
 
 /// Stands in while a test wraps the real file.

@@ -5,7 +5,7 @@ use super::*;
 use crate::store::verify;
 
 /// Copies a folder as it stands, as a crash would leave it.
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

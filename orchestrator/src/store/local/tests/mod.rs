@@ -6,6 +6,7 @@ mod damage;
 mod faults;
 mod golden;
 mod kill;
+mod pruning;
 
 use checkrein_shared::ids::TaskId;
 use serde_json::{Value, json};
