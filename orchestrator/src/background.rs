@@ -163,14 +163,22 @@ pub(crate) async fn expire(engine: &Engine, leases: &Leases) {
 /// After a restart: attempts that were running get a full lease. Where workers, reviewers and the bus lived in
 /// the process that died, attempts end at once, and what waited on the bus is sent again.
 pub(crate) async fn recover(engine: &Engine, leases: &Leases, all_died: bool) -> Result<(), engine::Error> {
-    let (mut running, mut waiting) = (Vec::new(), Vec::new());
-    listing::each_task(engine, |task, _| match task.state {
-        State::Running { .. } | State::Cancelling { .. } => running.push((task.id.clone(), task.epoch)),
-        State::Queued { .. } => waiting.push((task.id.clone(), task.epoch, true)),
-        State::Reviewing { .. } => waiting.push((task.id.clone(), task.epoch, false)),
-        _ => {}
+    let now = engine.clock().now();
+    let (mut running, mut waiting, mut missed) = (Vec::new(), Vec::new(), Vec::new());
+    listing::each_task(engine, |task, _| {
+        let overdue = task.items().into_iter().filter(|item| item.deadline.is_some_and(|deadline| deadline <= now));
+        missed.extend(overdue.map(|item| (task.id.clone(), item.id.clone())));
+        match task.state {
+            State::Running { .. } | State::Cancelling { .. } => running.push((task.id.clone(), task.epoch)),
+            State::Queued { .. } => waiting.push((task.id.clone(), task.epoch, true)),
+            State::Reviewing { .. } => waiting.push((task.id.clone(), task.epoch, false)),
+            _ => {}
+        }
     })
     .await?;
+    for (task, item) in missed {
+        engine.handle(&task, EventKind::DeadlineMissed { item }, None).await?;
+    }
     for (task, epoch) in running {
         if all_died {
             engine.handle(&task, EventKind::LeaseExpired { epoch }, None).await?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
-    RedeemAnswer, RedeemRequest, Settlement, Watched,
+    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
+    Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -17,6 +17,7 @@ use checkrein_shared::time::Span;
 use crate::engine::{self, Engine, Handled};
 use crate::leases::{LEASE, Leases};
 use crate::lifecycle::{EventKind, GrantStatus, Reason, State, Task, directive, open_issues};
+use crate::saves;
 
 /// How long a receipt is waited for.
 const RECEIPT_WAIT: Duration = Duration::from_secs(5);
@@ -76,7 +77,7 @@ impl Coordinator for LocalCoordinator {
         match self.engine.handle(&task_id, event, None).await {
             Ok(Handled::Advanced(task, version)) => {
                 self.leases.arm(&task_id, epoch);
-                Ok(granted(&task, version))
+                self.granted(&task, version).await
             }
             Ok(Handled::Ignored(reason, _)) => self.held_already(&task_id, epoch, &asking, &reason).await,
             Err(engine::Error::NoTask(id)) => Ok(LeaseAnswer::Refused { reason: format!("there is no task `{id}`") }),
@@ -138,6 +139,14 @@ impl Coordinator for LocalCoordinator {
 
     async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error> {
         crate::claims::settle(&self.engine, settlement).await
+    }
+
+    async fn save_point(&self, request: SaveRequest) -> Result<SaveAnswer, Error> {
+        saves::take(&self.engine, request).await
+    }
+
+    async fn conditions(&self, report: ConditionsReport) -> Result<(), Error> {
+        saves::conditions(&self.engine, report).await
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {
@@ -205,10 +214,22 @@ impl LocalCoordinator {
         Ok(match &task.state {
             State::Running { worker, .. } if worker == asking && task.epoch == epoch => {
                 self.leases.arm(id, epoch);
-                granted(&task, version)
+                self.granted(&task, version).await?
             }
             _ => LeaseAnswer::Refused { reason: format!("{why:?}") },
         })
+    }
+
+    /// The job of a task whose lease was taken.
+    async fn granted(&self, task: &Task, version: u64) -> Result<LeaseAnswer, Error> {
+        let lease = Span::from_millis(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
+        let Some(mut job) = job_of(task, version) else {
+            return Ok(LeaseAnswer::Refused { reason: "the job is gone".into() });
+        };
+        if job.resume.is_some() {
+            job.later_effects = saves::later_effects(&self.engine, task).await.map_err(failed)?;
+        }
+        Ok(LeaseAnswer::Granted { job: Box::new(job), lease })
     }
 
     async fn receipt_of(
@@ -249,14 +270,6 @@ fn wants_watching(task: &Task) -> bool {
     }
 }
 
-fn granted(task: &Task, version: u64) -> LeaseAnswer {
-    let lease = Span::from_millis(u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX));
-    match job_of(task, version) {
-        Some(job) => LeaseAnswer::Granted { job: Box::new(job), lease },
-        None => LeaseAnswer::Refused { reason: "the job is gone".into() },
-    }
-}
-
 /// The job that a task's running attempt is about.
 fn job_of(task: &Task, version: u64) -> Option<Job> {
     let State::Running { job, .. } = &task.state else { return None };
@@ -281,5 +294,7 @@ fn job_of(task: &Task, version: u64) -> Option<Job> {
         applied: task.applied.clone(),
         approvals: task.approvals.clone(),
         open_issues: open_issues(task),
+        resume: task.resume_point(job).cloned(),
+        later_effects: Vec::new(),
     })
 }

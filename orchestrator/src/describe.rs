@@ -4,6 +4,7 @@
 //! decides nothing, and nothing is read back from these texts.
 
 mod effects;
+mod saving;
 
 use checkrein_shared::api::{EventView, TaskState, Tone};
 use checkrein_shared::digest::Digest;
@@ -91,6 +92,8 @@ fn line(event: &EventKind, task: &Task) -> Line {
         }
         EventKind::DispatchTimedOut { .. } => Line::new(Tone::Info, sent_again(task)),
         EventKind::CheckpointWritten { checkpoint, .. } => checkpoint_written(checkpoint, task),
+        EventKind::PreconditionsChecked { checks, .. } => saving::conditions(checks),
+        EventKind::SavePointTaken { save_point, .. } => saving::taken(save_point),
         EventKind::AttemptEnded { attempt } => attempt_ended(attempt),
         EventKind::VerdictPublished { verdict, .. } => verdict_published(verdict, task),
         EventKind::ReviewTimedOut { round } => Line::new(Tone::Bad, format!("review round {round} took too long")),
@@ -101,6 +104,10 @@ fn line(event: &EventKind, task: &Task) -> Line {
         EventKind::ChangesRequested { by, text, .. } => Line::new(Tone::Bad, format!("{by} asks for changes: {text}")),
         EventKind::ItemClaimed { by } => Line::new(Tone::Info, format!("{by} claimed the question")),
         EventKind::ItemExpired { .. } => Line::new(Tone::Bad, "the question expired: nobody answered in time"),
+        EventKind::DeadlineMissed { .. } => Line::new(
+            Tone::Ask,
+            "reminder: the question's deadline passed while nothing was running; it expires in five minutes",
+        ),
         EventKind::RedeemRequested { request } => {
             Line::new(Tone::Info, format!("grant {} is used: the target was measured once more", request.grant))
         }

@@ -16,6 +16,8 @@ mod inherit;
 mod inputs;
 mod ledger;
 mod listing;
+mod saves;
+pub mod upkeep;
 
 mod background;
 mod claims;

@@ -2,12 +2,13 @@
 
 use checkrein_shared::api::EventView;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::CheckpointRef;
+use checkrein_shared::records::{Checked, CheckpointRef};
 use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 
 use crate::describe::{event_view, submitted_view};
 use crate::engine::{Engine, Error, read_state};
-use crate::lifecycle::{EventKind, Task};
+use crate::lifecycle::{ATTEMPT_TABLE, CONDITIONS_KEY, Conditions, EventKind, Task};
 use crate::store::Recorded;
 
 /// How many rows are read at a time.
@@ -27,6 +28,32 @@ pub(crate) async fn each_task(engine: &Engine, mut see: impl FnMut(Task, u64) + 
             return Ok(());
         }
     }
+}
+
+/// The most rows of a task's history that are shown.
+const HISTORY_MAX: usize = 5_000;
+
+/// What left the state of a task, in the order of its keys: the past for people.
+pub(crate) async fn history<T: DeserializeOwned>(engine: &Engine, id: &TaskId, table: &str) -> Result<Vec<T>, Error> {
+    let mut past = Vec::new();
+    let mut after: Option<String> = None;
+    while past.len() < HISTORY_MAX {
+        let page = engine.store().rows(table, Some(id), after.as_deref().map(|key| (id, key)), PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.clone());
+        for row in page {
+            let read = T::deserialize(row.value);
+            past.push(read.map_err(|e| Error::State { task: id.clone(), why: format!("{table} {}: {e}", row.key) })?);
+        }
+    }
+    Ok(past)
+}
+
+/// What was looked at before the newest attempt; nothing before the first.
+pub(crate) async fn conditions(engine: &Engine, id: &TaskId) -> Result<Vec<Checked>, Error> {
+    let Some(row) = engine.store().row(id, ATTEMPT_TABLE, CONDITIONS_KEY).await? else { return Ok(Vec::new()) };
+    let read = Conditions::deserialize(row);
+    Ok(read.map_err(|e| Error::State { task: id.clone(), why: format!("its conditions: {e}") })?.checks)
 }
 
 /// The chain of a task, oldest first: what workers wrote, and control checkpoints on top.

@@ -15,7 +15,7 @@ use checkrein_shared::records::{CheckpointRef, EffectEntry, EvidenceIndex, TaskS
 
 use crate::engine::{self, Engine, Handled};
 use crate::gc::{self, Collector};
-use crate::lifecycle::{EventKind, NewTask, PolicyPin, SpecState, Task};
+use crate::lifecycle::{EventKind, NewTask, PolicyPin, RULING_TABLE, SpecState, Task, VERDICT_TABLE, VerdictState};
 use crate::{describe, ledger, listing, views};
 
 /// The longest that a request for events waits.
@@ -241,7 +241,11 @@ impl Api for LocalApi {
 
     async fn task(&self, id: &TaskId) -> Result<TaskView, Error> {
         let (task, version) = self.engine.task(id).await.map_err(failed)?;
-        Ok(views::task_view(&task, version))
+        let mut verdicts = listing::history(&self.engine, id, VERDICT_TABLE).await.map_err(failed)?;
+        verdicts.sort_by(|a: &VerdictState, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        let rulings = listing::history(&self.engine, id, RULING_TABLE).await.map_err(failed)?;
+        let conditions = listing::conditions(&self.engine, id).await.map_err(failed)?;
+        Ok(views::task_view(&task, version, &views::Past { verdicts, rulings, conditions }))
     }
 
     async fn events(&self, id: &TaskId, after: u64, wait_ms: u64) -> Result<Vec<EventView>, Error> {
@@ -340,10 +344,12 @@ impl Api for LocalApi {
 }
 
 impl LocalApi {
-    /// What reviewers made themselves, from the verdicts that the task still holds.
+    /// What reviewers made themselves, from its verdicts.
     async fn reviewers_evidence(&self, task: &Task) -> Result<Vec<EvidenceView>, Error> {
         let mut views = Vec::new();
-        for envelope in task.verdicts.iter().filter(|v| v.inherited_from.is_none()).filter_map(|v| v.envelope) {
+        let past: Vec<VerdictState> = listing::history(&self.engine, &task.id, VERDICT_TABLE).await.map_err(failed)?;
+        let all = past.iter().chain(&task.verdicts);
+        for envelope in all.filter(|v| v.inherited_from.is_none()).filter_map(|v| v.envelope) {
             let envelope: checkrein_shared::signing::Envelope =
                 self.engine.loader().record("envelope", envelope).await.map_err(|e| failed(e.into()))?;
             let payload = envelope.payload_unverified().map_err(|e| Error::Integrity(e.to_string()))?;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use checkrein_shared::api::{
     DecisionView, Epitaph, InboxItem, PolicyView, ReviewView, StepView, TaskSummary, TaskView,
 };
-use checkrein_shared::records::JobKind;
+use checkrein_shared::records::{Checked, JobKind};
 
 use crate::describe::{task_state, waits_for_people};
-use crate::lifecycle::{About, Answer, Item, Outcome, Slot, State, StepStatus, Task, VerdictState};
+use crate::lifecycle::{About, Answer, Item, Outcome, Ruling, Slot, State, StepStatus, Task, VerdictState};
 
 /// The row of a list.
 pub(crate) fn summary(task: &Task) -> TaskSummary {
@@ -72,8 +72,17 @@ fn detail(task: &Task) -> String {
     }
 }
 
+/// What left the task's state, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) verdicts: Vec<VerdictState>,
+    pub(crate) rulings: Vec<Ruling>,
+    /// What was looked at before the newest attempt.
+    pub(crate) conditions: Vec<Checked>,
+}
+
 /// The whole task.
-pub(crate) fn task_view(task: &Task, version: u64) -> TaskView {
+pub(crate) fn task_view(task: &Task, version: u64, past: &Past) -> TaskView {
     TaskView {
         summary: summary(task),
         objective: task.spec.objective.clone(),
@@ -90,14 +99,15 @@ pub(crate) fn task_view(task: &Task, version: u64) -> TaskView {
         tree: task.tree,
         proposed: task.subject.as_ref().map(|s| s.changeset.clone()),
         applied: task.applied.clone(),
-        reviews: reviews(task),
+        reviews: reviews(task, &past.verdicts),
         findings: task.findings.iter().map(|f| f.finding.clone()).collect(),
         item: inbox_items(task).into_iter().next(),
         held_in: match &task.state {
             State::Held { folder, .. } => Some(folder.clone()),
             _ => None,
         },
-        decisions: decisions(task),
+        decisions: decisions(task, &past.rulings),
+        conditions: past.conditions.clone(),
         usage: BTreeMap::from([
             ("wall_ms".to_owned(), task.usage.wall_ms),
             ("rounds".to_owned(), u64::from(task.round)),
@@ -124,7 +134,7 @@ fn steps(task: &Task) -> Vec<StepView> {
     task.plan.order().into_iter().map(view).collect()
 }
 
-fn reviews(task: &Task) -> Vec<ReviewView> {
+fn reviews(task: &Task, past: &[VerdictState]) -> Vec<ReviewView> {
     let given = |v: &VerdictState| ReviewView {
         id: v.id.to_string(),
         review: v.review.clone(),
@@ -135,7 +145,9 @@ fn reviews(task: &Task) -> Vec<ReviewView> {
         stale: v.stale.clone(),
         timed_out: false,
     };
-    let mut views: Vec<ReviewView> = task.verdicts.iter().map(given).collect();
+    // What is history authorises nothing, also where nothing changed under it but the round.
+    let past = past.iter().map(|verdict| ReviewView { current: false, ..given(verdict) });
+    let mut views: Vec<ReviewView> = past.chain(task.verdicts.iter().map(given)).collect();
     let (State::Reviewing { slots }, Some(subject)) = (&task.state, &task.subject) else { return views };
     let open = |s: &Slot| ReviewView {
         id: s.id.to_string(),
@@ -151,8 +163,8 @@ fn reviews(task: &Task) -> Vec<ReviewView> {
     views
 }
 
-fn decisions(task: &Task) -> Vec<DecisionView> {
-    let view = |r: &crate::lifecycle::Ruling| DecisionView {
+fn decisions(task: &Task, past: &[Ruling]) -> Vec<DecisionView> {
+    let view = |r: &Ruling| DecisionView {
         at: r.at,
         action: r.action.clone(),
         rule: r.rule.clone(),
@@ -161,7 +173,7 @@ fn decisions(task: &Task) -> Vec<DecisionView> {
         message: r.message.clone(),
         values: r.values.clone(),
     };
-    task.rulings.iter().map(view).collect()
+    past.iter().chain(&task.rulings).map(view).collect()
 }
 
 /// The items of a task that wait for a person.

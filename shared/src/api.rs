@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::digest::Digest;
 use crate::ids::{CheckpointId, EscalationId, TaskId};
 use crate::records::{
-    ChangesetRef, CheckpointRef, Constraint, EffectEntry, Evidence, EvidenceRef, Finding, Judgement, Mismatch, Plan,
-    SpecText, TaskSpec,
+    ChangesetRef, Checked, CheckpointRef, Constraint, EffectEntry, Evidence, EvidenceRef, Finding, Judgement, Mismatch,
+    Plan, SpecText, TaskSpec,
 };
 use crate::time::Timestamp;
 
@@ -157,6 +157,9 @@ pub struct TaskView {
     pub held_in: Option<String>,
     /// What was decided, newest last.
     pub decisions: Vec<DecisionView>,
+    /// What was looked at before the newest attempt, and what came of it.
+    #[serde(default)]
+    pub conditions: Vec<Checked>,
     /// What is used up, by name (`wall_ms`, `rounds`).
     pub usage: BTreeMap<String, u64>,
 }

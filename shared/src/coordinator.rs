@@ -5,6 +5,7 @@
 //! orchestrator implements this seam itself; apart, it is HTTP.
 
 mod effects;
+mod saving;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -14,6 +15,8 @@ use crate::digest::Digest;
 use crate::ids::{CheckpointId, GrantId, InstanceId, JobId, RootId, TaskId};
 use crate::records::{Bindings, Job};
 use crate::time::Span;
+
+pub use saving::{ConditionsReport, SaveAnswer, SaveRequest};
 
 pub use effects::{ClaimAnswer, ClaimRequest, ProbeAnswer, START_WINDOW, Settled, Settlement};
 
@@ -166,6 +169,12 @@ pub trait Coordinator: Send + Sync {
 
     /// Says what came of an effect. Taken also from attempts that were replaced: what happened, happened.
     async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error>;
+
+    /// Takes a save point: when it answers [`SaveAnswer::Saved`], the next attempt goes on from there.
+    async fn save_point(&self, request: SaveRequest) -> Result<SaveAnswer, Error>;
+
+    /// Says what came of the conditions of an attempt. When this returns, it is journaled.
+    async fn conditions(&self, report: ConditionsReport) -> Result<(), Error>;
 
     /// Reports drift.
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error>;

@@ -13,6 +13,10 @@ use serde_json::{Map, Number, Value};
 
 use crate::digest::Digest;
 
+mod writer;
+
+pub use writer::append_canonical;
+
 /// The deepest nesting that is accepted.
 pub const DEPTH_MAX: usize = 64;
 
@@ -67,8 +71,9 @@ pub fn parse_as<T: DeserializeOwned>(what: &'static str, text: &[u8]) -> Result<
 /// [`Error::Canonical`] where the record holds a float, an integer beyond 2^53-1 or a key that is no string.
 pub fn canonical<T: Serialize + ?Sized>(record: &T) -> Result<Vec<u8>, Error> {
     let value = serde_json::to_value(record).map_err(|e| Error::Canonical(e.to_string()))?;
-    check_numbers(&value)?;
-    serde_json_canonicalizer::to_vec(&value).map_err(|e| Error::Canonical(e.to_string()))
+    let mut text = Vec::with_capacity(256);
+    append_canonical(&value, &mut text)?;
+    Ok(text)
 }
 
 /// The digest of a record's canonical bytes.
@@ -78,18 +83,6 @@ pub fn canonical<T: Serialize + ?Sized>(record: &T) -> Result<Vec<u8>, Error> {
 /// As [`canonical`].
 pub fn digest<T: Serialize + ?Sized>(record: &T) -> Result<Digest, Error> {
     Ok(Digest::of(canonical(record)?))
-}
-
-fn check_numbers(value: &Value) -> Result<(), Error> {
-    match value {
-        Value::Number(number) => match number.as_i64() {
-            Some(n) if n.unsigned_abs() <= INTEGER_MAX.unsigned_abs() => Ok(()),
-            _ => Err(Error::Canonical(format!("the number {number} is not an integer within 2^53-1"))),
-        },
-        Value::Array(items) => items.iter().try_for_each(check_numbers),
-        Value::Object(map) => map.values().try_for_each(check_numbers),
-        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -220,6 +213,13 @@ mod tests {
         assert!(canonical(&json!({ "a": u64::MAX })).is_err());
     }
 
+    #[test]
+    fn keys_are_in_the_order_of_utf_16_whatever_order_they_come_in() {
+        let value = json!({ "\u{1f600}": 1, "\u{e000}": 2, "z": 3, "é": 4, "a": 5, "": 6 });
+        let text = String::from_utf8(canonical(&value).unwrap()).unwrap();
+        assert_eq!(text, "{\"\":6,\"a\":5,\"z\":3,\"é\":4,\"\u{1f600}\":1,\"\u{e000}\":2}");
+    }
+
     fn values() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -242,6 +242,11 @@ mod tests {
             let again = parse(&text).unwrap();
             prop_assert_eq!(&again, &value);
             prop_assert_eq!(canonical(&again).unwrap(), text);
+        }
+
+        #[test]
+        fn canonical_text_is_that_of_another_implementation(value in values()) {
+            prop_assert_eq!(canonical(&value).unwrap(), serde_json_canonicalizer::to_vec(&value).unwrap());
         }
 
         #[test]

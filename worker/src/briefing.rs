@@ -25,8 +25,7 @@ pub(crate) async fn lay_out(
     desk: &Desk,
     room: &Room,
     recorder: &Recorder,
-    step: &Step,
-    prompt: &str,
+    (step, prompt, told): (&Step, &str, Option<&str>),
     attempt: u64,
 ) -> Result<PathBuf, JobError> {
     let mut texts = Vec::new();
@@ -44,6 +43,7 @@ pub(crate) async fn lay_out(
         step: step.id.as_str(),
         prompt,
         attempt,
+        told,
         required: &desk.job.required_actions,
         citable,
         texts: &texts,

@@ -31,6 +31,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) proposed: ChangesetRef,
     /// The step that this checkpoint completes.
     pub(crate) completes: Option<&'a StepId>,
+    /// The run state that belongs to exactly this tree.
+    pub(crate) run_state: Option<Digest>,
     /// The evidence index, and the refs that are new in it.
     pub(crate) index: Digest,
     pub(crate) fresh: &'a [EvidenceRef],
@@ -99,7 +101,7 @@ pub(crate) fn author(draft: Draft<'_>) -> Result<Checkpoint, IntegrityError> {
         approvals: job.approvals.clone(),
         open_issues: merged(&job.open_issues, draft.issues),
         open_errors: draft.errors,
-        resume: Resume { idempotency_key, preconditions: preconditions(job, spec), run_state: None },
+        resume: Resume { idempotency_key, preconditions: preconditions(job, spec), run_state: draft.run_state },
         summary: Summary { completed: draft.claims, next },
         integrity: Integrity {
             previous_checkpoint_hash: job.head.as_ref().map(|head| head.hash),

@@ -39,13 +39,15 @@ pub struct WorkerConfig {
     pub park_grace: Duration,
     /// How long a command may go on after SIGTERM.
     pub kill_grace: Duration,
+    /// How often a running agent's progress is saved, where it leaves any.
+    pub save_interval: Duration,
     /// How often targets are measured while a verdict on them is awaited or in force.
     pub drift_interval: Duration,
 }
 
 impl WorkerConfig {
-    /// Settings with the usual times: one slot, two minutes to end before a pause, five seconds after SIGTERM, and a
-    /// look at the targets every 300 ms.
+    /// Settings with the usual times: one slot, two minutes to end before a pause, five seconds after SIGTERM,
+    /// progress saved every 30 seconds, and a look at the targets every 300 ms.
     pub fn new(instance: InstanceId, cache_dir: PathBuf, supervisor: Supervisor, pools: Vec<Pool>) -> Self {
         Self {
             instance,
@@ -58,6 +60,7 @@ impl WorkerConfig {
             credentials: Vec::new(),
             park_grace: Duration::from_secs(120),
             kill_grace: Duration::from_secs(5),
+            save_interval: Duration::from_secs(30),
             drift_interval: Duration::from_millis(300),
         }
     }

@@ -3,12 +3,13 @@
 //!
 //! Loading it reads blobs and starts nothing.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_shared::blob;
+use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::json;
-use checkrein_shared::records::{Checkpoint, IntegrityError, Job, TaskSpec};
+use checkrein_shared::records::{Checkpoint, IntegrityError, Job, SavePoint, TaskSpec};
 use checkrein_shared::redact::Redactor;
 use checkrein_shared::tree;
 
@@ -78,6 +79,18 @@ pub(crate) enum JobError {
 }
 
 impl JobError {
+    /// Whether something that was stored is not there any more, or damaged.
+    pub(crate) fn is_lost_blob(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if let Some(blob::Error::Missing(_) | blob::Error::Damaged { .. }) = error.downcast_ref() {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// Whether it would come again on every worker, so that somebody has to hear of it.
     pub(crate) fn is_lasting(&self) -> bool {
         let gone = |error: &blob::Error| !matches!(error, blob::Error::Io { .. });
@@ -109,6 +122,8 @@ pub(crate) struct Desk {
     pub(crate) policy: JobPolicy,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) orders: Orders,
+    /// What this attempt saved last, or goes on from.
+    pub(crate) saved: Mutex<Option<SavePoint>>,
 }
 
 impl Desk {
@@ -129,7 +144,7 @@ impl Desk {
             tracing::warn!(task.id = %job.task_id, name, "a value is too short to be found in what the agent prints");
         }
         let (services, job, orders) = (services.clone(), job.clone(), orders.clone());
-        Ok(Self { services, job, spec, policy, redactor, orders })
+        Ok(Self { services, job, spec, policy, redactor, orders, saved: Mutex::default() })
     }
 
     /// The newest checkpoint of the chain, whoever wrote it.
@@ -140,6 +155,12 @@ impl Desk {
             self.services.blobs.get(head.record, RECORD_BYTES_MAX).await.map_err(|e| JobError::Blob(what, e))?;
         let checkpoint = json::parse_as("checkpoint", &bytes).map_err(|e| JobError::Record(what, e))?;
         Ok(Some(checkpoint))
+    }
+
+    /// The run state that belongs to a tree on a base, where this attempt has one.
+    pub(crate) fn run_state_of(&self, base: Digest, tree: Digest) -> Option<Digest> {
+        let saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        saved.as_ref().filter(|saved| saved.base == base && saved.tree == tree).map(|saved| saved.run_state.digest)
     }
 
     /// Whether every step of the plan ended well.

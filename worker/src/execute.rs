@@ -19,6 +19,9 @@ use crate::room::Room;
 /// How much output of one command is kept.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 
+/// How long an effect that is under way may go on when the worker ends; well within what the worker itself has.
+const EFFECT_EXIT_GRACE: Duration = Duration::from_secs(30);
+
 /// A command of a step.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
@@ -30,7 +33,7 @@ pub(crate) struct Call<'a> {
     /// The agent, where the command is one.
     pub(crate) agent: Option<&'a AgentSpec>,
     pub(crate) confinement_required: bool,
-    /// Whether a pause waits for its end, however long it may take.
+    /// Whether it is an effect: a pause waits for its end, and the end of the worker for a while.
     pub(crate) patient: bool,
 }
 
@@ -49,12 +52,18 @@ pub(crate) async fn run(services: &Services, room: &Room, call: Call<'_>, orders
     let config = &services.config;
     let limits = Limits { time: call.time, grace: config.kill_grace, output_bytes_max: OUTPUT_BYTES_MAX };
     let confinement = confinement(services, room, &call);
-    let grace = if call.patient { call.time } else { config.park_grace };
+    let patient = call.patient;
     let command =
         Command::new(call.argv.iter().map(String::as_str), room.scratch(), Output::Merged(room.output()), limits)
             .envs(call.variables)
             .confined(confinement);
-    let finished = command.run(&config.supervisor, orders.clone().kill(grace)).await?;
+    let kill = async {
+        match patient {
+            true => orders.clone().kill_effect(EFFECT_EXIT_GRACE).await,
+            false => orders.clone().kill(config.park_grace).await,
+        }
+    };
+    let finished = command.run(&config.supervisor, kill).await?;
     let bytes = tokio::fs::read(room.output()).await.map_err(Error::Io)?;
     let (output, dropped_bytes) = output::close_gap(bytes, &finished.stdout);
     Ok(Ran { finished, output, dropped_bytes })

@@ -36,15 +36,24 @@ pub(crate) struct Ground {
 
 /// Measures the target and loads base and tree. Before a task's first attempt the target becomes its base.
 pub(crate) async fn stand(desk: &Desk, recorder: &mut Recorder, target: PathBuf) -> Result<Ground, JobError> {
-    let job = &desk.job;
+    stand_at(desk, recorder, target, (desk.job.base, desk.job.tree)).await
+}
+
+/// As [`stand`], on another base and tree than the job's.
+pub(crate) async fn stand_at(
+    desk: &Desk,
+    recorder: &mut Recorder,
+    target: PathBuf,
+    (base, tree): (Option<Digest>, Option<Digest>),
+) -> Result<Ground, JobError> {
     let git_commit = git_head::commit(&target);
-    let Some(base) = job.base else {
+    let Some(base) = base else {
         let (base, rules) = new_base(desk, recorder, &target, None).await?;
         return Ok(Ground { target, tree: base.clone(), base, rules, git_commit });
     };
     let rules = base_rules(desk, recorder, base, &target).await?;
     let base = load(desk, base).await?;
-    let tree = match job.tree {
+    let tree = match tree {
         Some(tree) if tree != base.digest => load(desk, tree).await?,
         _ => base.clone(),
     };

@@ -16,6 +16,8 @@ pub(crate) struct Brief<'a> {
     pub(crate) step: &'a str,
     pub(crate) prompt: &'a str,
     pub(crate) attempt: u64,
+    /// What is to be said about an attempt that goes on.
+    pub(crate) told: Option<&'a str>,
     pub(crate) required: &'a [RequiredAction],
     /// Evidence that claims may name.
     pub(crate) citable: Vec<(&'a EvidenceRef, &'a Evidence)>,
@@ -26,22 +28,25 @@ pub(crate) struct Brief<'a> {
 /// The most refs that are listed.
 pub(crate) const CITABLE_MAX: usize = 200;
 
-/// Writes the instruction.
-pub(crate) fn write(brief: &Brief<'_>) -> String {
-    let mut text = String::new();
-    head(&mut text, brief);
-    required(&mut text, brief);
-    specification(&mut text, brief);
-    citable(&mut text, brief);
-    reporting(&mut text);
-    text
-}
-
 /// `write!` into a string can't fail.
 macro_rules! put {
     ($text:expr, $($arg:tt)*) => {
         writeln!($text, $($arg)*).expect("writing to a String can't fail")
     };
+}
+
+/// Writes the instruction.
+pub(crate) fn write(brief: &Brief<'_>) -> String {
+    let mut text = String::new();
+    head(&mut text, brief);
+    if let Some(told) = brief.told {
+        put!(text, "## Where you go on from\n\n{}\n", told.trim());
+    }
+    required(&mut text, brief);
+    specification(&mut text, brief);
+    citable(&mut text, brief);
+    reporting(&mut text);
+    text
 }
 
 fn head(text: &mut String, brief: &Brief<'_>) {
@@ -106,7 +111,12 @@ fn reporting(text: &mut String) {
         r#"    {{"version": 1, "claims": [{{"text": "what you did", "refs": ["file:src/main.rs", "log:this"]}}], "open_issues": ["what is not done"]}}"#
     );
     put!(text, "\n`file:<path>` names a file of this directory, `log:this` your own output. A claim without refs that");
-    put!(text, "exist counts as unfounded. Exit with 0 when the step is done and with anything else when it is not.");
+    put!(text, "exist counts as unfounded.\n");
+    put!(
+        text,
+        "What you need to go on after an interruption can be kept in the file that `CHECKREIN_RUN_STATE` names.\n"
+    );
+    put!(text, "Exit with 0 when the step is done and with anything else when it is not.");
 }
 
 #[cfg(test)]
@@ -147,6 +157,7 @@ mod tests {
             step: "fix",
             prompt: "Mend sum.sh.",
             attempt: 2,
+            told: Some("The files are those of checkpoint cp-7."),
             required: &required,
             citable: Vec::new(),
             texts: &texts,
@@ -170,8 +181,16 @@ mod tests {
     #[test]
     fn the_example_of_a_result_file_is_one() {
         let spec = spec();
-        let brief =
-            Brief { spec: &spec, step: "fix", prompt: "x", attempt: 1, required: &[], citable: Vec::new(), texts: &[] };
+        let brief = Brief {
+            spec: &spec,
+            step: "fix",
+            prompt: "x",
+            attempt: 1,
+            told: None,
+            required: &[],
+            citable: Vec::new(),
+            texts: &[],
+        };
         let text = write(&brief);
         let example = text.lines().find(|line| line.starts_with("    {")).unwrap();
         let file = checkrein_shared::records::ResultFile::parse(example.trim().as_bytes()).unwrap();

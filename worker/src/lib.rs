@@ -11,11 +11,14 @@ mod environment;
 pub mod roots;
 pub mod workspace;
 
+mod conditions;
 mod drift;
 mod kept;
 mod orders;
+mod resume;
 mod room;
 mod runner;
+mod saves;
 mod submit;
 
 mod commit;

@@ -96,6 +96,22 @@ impl Orders {
     }
 }
 
+impl Orders {
+    /// Waits until an effect that is under way has to be killed: a pause waits for its end, and the end of this process
+    /// for `grace`.
+    pub(crate) async fn kill_effect(mut self, grace: Duration) {
+        let mut strict = self.clone();
+        let exiting = async {
+            self.at_least(Order::Exit).await;
+            tokio::time::sleep(grace).await;
+        };
+        tokio::select! {
+            () = strict.at_least(Order::Stop) => {}
+            () = exiting => {}
+        }
+    }
+}
+
 /// Whose lease is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
@@ -145,8 +161,8 @@ mod tests {
 
     use async_trait::async_trait;
     use checkrein_shared::coordinator::{
-        ClaimAnswer, ClaimRequest, DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer, RedeemRequest,
-        Settlement, Watched,
+        ClaimAnswer, ClaimRequest, ConditionsReport, DriftReport, LeaseAnswer, LeaseRequest, Receipt, RedeemAnswer,
+        RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
     };
     use checkrein_shared::digest::Digest;
     use checkrein_shared::ids::CheckpointId;
@@ -179,6 +195,12 @@ mod tests {
             other()
         }
         async fn settle_effect(&self, _: Settlement) -> Result<(), Error> {
+            other()
+        }
+        async fn save_point(&self, _: SaveRequest) -> Result<SaveAnswer, Error> {
+            other()
+        }
+        async fn conditions(&self, _: ConditionsReport) -> Result<(), Error> {
             other()
         }
         async fn report_drift(&self, _: DriftReport) -> Result<(), Error> {
@@ -232,6 +254,22 @@ mod tests {
         giver.give(Order::Stop);
         giver.give(Order::Park);
         assert_eq!(orders.now(), Order::Stop);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_effect_is_left_alone_by_a_pause_and_given_time_by_the_workers_end() {
+        let grace = Duration::from_secs(30);
+        let (giver, orders) = channel();
+        giver.give(Order::Park);
+        let waited = tokio::time::timeout(Duration::from_secs(86_400), orders.clone().kill_effect(grace)).await;
+        assert!(waited.is_err(), "a pause never kills it");
+        giver.give(Order::Exit);
+        let started = Instant::now();
+        orders.clone().kill_effect(grace).await;
+        assert_eq!(started.elapsed(), grace);
+        giver.give(Order::Stop);
+        orders.kill_effect(grace).await;
+        assert_eq!(started.elapsed(), grace, "a stop kills at once");
     }
 
     #[tokio::test(start_paused = true)]

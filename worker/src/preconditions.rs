@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_shared::ids::RootId;
-use checkrein_shared::records::{Conversation, Job, Precondition, Step, StepAction, TaskSpec, WorkspaceSpec};
+use checkrein_shared::records::{
+    AgentSpec, Conversation, Job, Precondition, Step, StepAction, TaskSpec, WorkspaceSpec,
+};
 
 use crate::environment::HostEnvironment;
 use crate::policy::JobPolicy;
@@ -73,6 +75,26 @@ pub(crate) fn target(spec: &TaskSpec, wanted: &RootId) -> Result<PathBuf, Unmet>
     path.canonicalize().map_err(failed)
 }
 
+/// Whether this build can carry a step out with the agent that the task has; returns the agent where it needs one.
+pub(crate) fn runtime<'a>(
+    spec: &'a TaskSpec,
+    step: &Step,
+    conversation: &Conversation,
+    policy: &JobPolicy,
+) -> Result<Option<&'a AgentSpec>, Unmet> {
+    if policy.applies_to_branch() {
+        return Err(Unmet::Branch);
+    }
+    if !matches!(step.action, StepAction::Prompt(_)) {
+        return Ok(None);
+    }
+    let agent = spec.agent.as_ref().ok_or_else(|| Unmet::NoAgent(step.id.to_string()))?;
+    match conversation {
+        Conversation::Agent(name) => Err(Unmet::OtherAgent(name.clone())),
+        Conversation::Same | Conversation::Fresh => Ok(Some(agent)),
+    }
+}
+
 /// Whether a step can be carried out here. Returns the target's directory.
 pub(crate) fn step(
     job: &Job,
@@ -81,15 +103,9 @@ pub(crate) fn step(
     conversation: &Conversation,
     (policy, host): (&JobPolicy, &HostEnvironment),
 ) -> Result<PathBuf, Unmet> {
-    if policy.applies_to_branch() {
-        return Err(Unmet::Branch);
-    }
+    let agent = runtime(spec, step, conversation, policy)?;
     let target = target(spec, &job.root_id)?;
-    if let (StepAction::Prompt(_), agent) = (&step.action, &spec.agent) {
-        let agent = agent.as_ref().ok_or_else(|| Unmet::NoAgent(step.id.to_string()))?;
-        if let Conversation::Agent(name) = conversation {
-            return Err(Unmet::OtherAgent(name.clone()));
-        }
+    if let Some(agent) = agent {
         let missing = host.missing(agent);
         if !missing.is_empty() {
             return Err(Unmet::Secrets(missing.into_iter().map(|name| format!("`{name}`")).collect()));

@@ -83,6 +83,7 @@ pub(crate) async fn checkpoint(desk: &Desk, recorder: &mut Recorder, proposal: P
         confinement: proposal.confinement,
         proposed: ChangesetRef { id, hash },
         completes: proposal.completes,
+        run_state: desk.run_state_of(proposal.base.digest, proposal.tree.digest),
         index,
         fresh: &recorder.fresh(),
         claims: proposal.claims,

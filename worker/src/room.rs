@@ -120,6 +120,11 @@ impl Room {
         self.root.join("out").join("result.json")
     }
 
+    /// Where an agent may leave what it needs to go on.
+    pub(crate) fn run_state(&self) -> PathBuf {
+        self.root.join("out").join("run-state")
+    }
+
     /// The raw output of the command; nobody but the worker reads it.
     pub(crate) fn output(&self) -> PathBuf {
         self.root.join("output")
@@ -128,6 +133,11 @@ impl Room {
     /// What a command may write.
     pub(crate) fn writable(&self) -> Vec<PathBuf> {
         vec![self.scratch(), self.home(), self.temporary(), self.brief(), self.root.join("out")]
+    }
+
+    /// Empties the scratch, for whoever has to cut it once more.
+    pub(crate) fn clear_scratch(&self) -> Result<(), Error> {
+        remove(&self.scratch())
     }
 
     /// Deletes the folders, and returns when they are gone.

@@ -9,7 +9,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Look", &["tasks", "show", "watch", "checkpoint", "evidence", "effects"]),
     ("Decide", &["inbox", "claim", "approve", "reject", "request-changes", "close-finding", "takeover", "handback"]),
     ("Steer", &["amend", "pause", "resume", "cancel"]),
-    ("Keep in order", &["gc"]),
+    ("Keep in order", &["gc", "store"]),
     ("Reference", &["policy", "schema", "completions"]),
 ];
 

@@ -9,6 +9,7 @@ mod keep;
 mod look;
 mod people;
 mod setup;
+mod store;
 mod work;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub(crate) use people::{
     AmendArgs, ApproveArgs, CloseFindingArgs, HandbackArgs, RejectArgs, RequestChangesArgs, TakeoverArgs,
 };
 pub(crate) use setup::{CompletionsArgs, DemoArgs, DemoName, InitArgs, ProjectKind};
+pub(crate) use store::{BackupArgs, RebuildArgs, StoreCommand};
 pub(crate) use work::{PolicyCommand, RunArgs, SubmitArgs, TaskOptions};
 
 use crate::output::ColorWhen;
@@ -117,6 +119,9 @@ pub(crate) enum Command {
     Cancel(TaskArg),
     /// Removes what nothing needs any more.
     Gc(GcArgs),
+    /// Looks after the data folder: verify, rebuild, stats, backup.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Checks and shows policies.
     #[command(subcommand)]
     Policy(PolicyCommand),

@@ -15,6 +15,7 @@ mod prompt;
 mod reference;
 mod run;
 mod signals;
+mod store;
 mod submit;
 pub(crate) mod takeover;
 mod up;
@@ -55,6 +56,7 @@ pub(crate) async fn carry_out(context: Context, command: Command) -> Result<Exit
         Command::Takeover(args) => return takeover::takeover(&context, &args).await,
         Command::Handback(args) => return takeover::handback(&context, &args).await,
         Command::Amend(args) => return amend::amend(&context, &args).await,
+        Command::Store(command) => return store::run(&context, command).await,
         Command::Gc(args) => return gc::gc(&context, &args).await,
         Command::Policy(command) => return policy::run(&context, &command),
         Command::Schema(args) => return reference::schema(&context, &args),

@@ -54,16 +54,25 @@ async fn run_embedded(
     embedded: &mut Embedded,
     prepared: Prepared,
     new: bool,
-    see: impl FnMut(&checkrein_shared::api::EventView) + Send,
+    mut see: impl FnMut(&checkrein_shared::api::EventView) + Send,
 ) -> Result<Exit, Failure> {
     let signals = Signals::listen("parking")?;
     let api = embedded.api();
     let (id, earlier) = begin(context, api.as_ref(), prepared, new).await?;
     let mut follow = Follow::new(context, api.as_ref(), id.clone(), !earlier).await?;
     embedded.start(Serving::One(id.clone())).await?;
+    let embedded = &*embedded;
+    let see = |event: &checkrein_shared::api::EventView| {
+        embedded.note(event);
+        see(event);
+    };
     let rest = tokio::select! {
         rest = until_nobody_can_help(context, embedded, &mut follow, &signals, &id, see) => rest?,
         failure = embedded.failed() => return Err(failure),
+        failure = embedded.disk_full() => {
+            context.out.progress_done();
+            return Err(failure);
+        }
     };
     conclude(context, api.as_ref(), &id, rest, false).await
 }

@@ -3,6 +3,7 @@
 //! Opened, it answers questions; started, it works. The folder holds `store`,
 //! `blobs`, `keys`, and what worker and reviewer may lose (`cache`).
 
+mod disk;
 mod keys;
 mod only;
 
@@ -13,14 +14,14 @@ use std::sync::Arc;
 use checkrein_orchestrator::store::{self, LocalStore, Options, Store as _};
 use checkrein_orchestrator::{Config, Orchestrator, Routes, SystemClock, http};
 use checkrein_reviewer::{Reviewer, ReviewerConfig, Tools};
-use checkrein_shared::api::Api;
 use checkrein_shared::api::routes::{Health, Serving};
+use checkrein_shared::api::{Api, EventView};
 use checkrein_shared::blob::{Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::process::Supervisor;
-use checkrein_shared::time::Timestamp;
+use checkrein_shared::time::{Span, Timestamp};
 use checkrein_worker::{HostEnvironment, Worker, WorkerConfig};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
+use disk::Disk;
 use keys::Keys;
 use only::OnlyTask;
 
@@ -37,6 +39,12 @@ const POOL: &str = "local";
 /// Where programs are looked for when this process has no `PATH`.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The variable that says how often a running agent's progress is saved.
+const SAVE_INTERVAL: &str = "CHECKREIN_SAVE_INTERVAL";
+
+/// More often would only measure the scratch all the time.
+const SAVE_INTERVAL_MIN: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// Everything that a process with the data folder open has.
 pub(crate) struct Embedded {
     data: PathBuf,
@@ -45,6 +53,7 @@ pub(crate) struct Embedded {
     bus: EmbeddedBus,
     keys: Keys,
     orchestrator: Arc<Orchestrator>,
+    disk: Disk,
     /// Ends worker, reviewer and API.
     shutdown: CancellationToken,
     /// Ends the orchestrator: after the others, which hand it what they have.
@@ -93,6 +102,7 @@ impl Embedded {
             bus,
             keys,
             orchestrator: Arc::new(orchestrator),
+            disk: Disk::default(),
             shutdown: CancellationToken::new(),
             last: CancellationToken::new(),
             broken: CancellationToken::new(),
@@ -163,6 +173,9 @@ impl Embedded {
         config.environment = HostEnvironment::new(std::env::vars_os()).with_tools(tools.env);
         config.credentials = tools.hidden;
         config.hidden = vec![self.data.clone()];
+        if let Some(interval) = save_interval()? {
+            config.save_interval = interval;
+        }
         Ok(config)
     }
 
@@ -189,10 +202,23 @@ impl Embedded {
         Failure::unable("a part of the program ended before it was asked to")
     }
 
+    /// Waits until the disk of the data folder has been full for a while.
+    pub(crate) async fn disk_full(&self) -> Failure {
+        self.disk.until_full(&self.data, &self.store).await
+    }
+
+    /// Looks at an event for signs of a full disk.
+    pub(crate) fn note(&self, event: &EventView) {
+        self.disk.note(event);
+    }
+
     /// Closes after work that ended so. Where a part broke, its reason is the better one.
     pub(crate) async fn close_after<T>(self, result: Result<T, Failure>) -> Result<T, Failure> {
+        let was_full = self.disk.was_full();
         let closed = self.close().await;
         match (result, closed) {
+            // On a full disk the parts can't hand over what they have; that is no news.
+            (result, Err(_)) if was_full => result,
             (result, Ok(())) => result,
             (_, Err(failure)) => Err(failure),
         }
@@ -225,6 +251,16 @@ impl Embedded {
     }
 }
 
+/// How often a running agent's progress is saved, where the person says so.
+fn save_interval() -> Result<Option<std::time::Duration>, Failure> {
+    let Some(text) = set(SAVE_INTERVAL) else { return Ok(None) };
+    let text = text.to_string_lossy();
+    let interval: Span = text.parse().map_err(|error| {
+        Failure::usage(format!("{SAVE_INTERVAL} is `{text}`: {error}")).hint("write a duration such as `30s`")
+    })?;
+    Ok(Some(interval.to_duration().max(SAVE_INTERVAL_MIN)))
+}
+
 /// The value of a variable that is set and not empty.
 fn set(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
@@ -242,7 +278,8 @@ fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
     Ok((store, blobs))
 }
 
-fn store_failure(data: &Path, error: &store::Error) -> Failure {
+/// What is said where the store can't be opened.
+pub(crate) fn store_failure(data: &Path, error: &store::Error) -> Failure {
     let mut failure = match error {
         store::Error::InUse { holder, .. } => {
             let who = holder.as_ref().map_or_else(String::new, |holder| format!(": {holder}"));
@@ -250,12 +287,14 @@ fn store_failure(data: &Path, error: &store::Error) -> Failure {
                 .at(data.display())
                 .hint("wait for it or stop it, or use another --data DIR");
         }
-        other => Failure::unable(chain(other)).at(data.display()),
+        other => match chain(other) {
+            why if disk::says_full(&why) => return disk::failure(data, Some(why)),
+            why => Failure::unable(why).at(data.display()),
+        },
     };
     if error.is_integrity() {
         failure.exit = Exit::Integrity;
-        failure = failure
-            .hint("nothing was changed; restore the folder from a backup, or look at it with `checkrein doctor`");
+        failure = failure.hint("nothing was changed; `checkrein store verify` says what is wrong and what to do");
     }
     failure
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
-    RedeemAnswer, RedeemRequest, Settlement, Watched,
+    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
+    Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -54,6 +54,14 @@ impl Coordinator for OnlyTask {
 
     async fn settle_effect(&self, settlement: Settlement) -> Result<(), Error> {
         self.inner.settle_effect(settlement).await
+    }
+
+    async fn save_point(&self, request: SaveRequest) -> Result<SaveAnswer, Error> {
+        self.inner.save_point(request).await
+    }
+
+    async fn conditions(&self, report: ConditionsReport) -> Result<(), Error> {
+        self.inner.conditions(report).await
     }
 
     async fn report_drift(&self, report: DriftReport) -> Result<(), Error> {

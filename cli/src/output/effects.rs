@@ -124,17 +124,18 @@ fn explained(entry: &EffectEntry, now: Timestamp) -> String {
 
 /// What a task that did not end well has done outside, and how to undo it.
 pub(crate) fn left_behind_lines(out: &Output, entries: &[EffectEntry]) -> Vec<String> {
-    let done: Vec<&EffectEntry> = entries.iter().filter(|entry| entry.status.is_done()).collect();
+    let left: Vec<&EffectEntry> = entries.iter().filter(|entry| entry.status.may_have_happened()).collect();
     let mut lines = Vec::new();
-    if !done.is_empty() {
+    if !left.is_empty() {
         lines.push(out.toned(Tone::Bad, "  done outside, and still there:"));
     }
-    for entry in done {
+    for entry in left {
+        let perhaps = if entry.status.is_done() { "" } else { "nobody knows whether it happened; if so, " };
         let undo = match &entry.handling.compensate {
             Some(argv) => format!("undo it with: {}", command(argv)),
             None => "nothing is known that undoes it".to_owned(),
         };
-        lines.push(format!("    {} ({}): {undo}", shown(&entry.call.tool), entry.key.short()));
+        lines.push(format!("    {} ({}): {perhaps}{undo}", shown(&entry.call.tool), entry.key.short()));
     }
     lines
 }

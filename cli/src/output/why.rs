@@ -2,7 +2,7 @@
 //! they rest on. Nothing is shown as more than its basis.
 
 use checkrein_shared::api::{TaskView, Tone};
-use checkrein_shared::records::{Basis, Checkpoint, Claim};
+use checkrein_shared::records::{Basis, CheckOutcome, Checkpoint, Claim};
 
 use super::facts::{clock, shortened};
 use super::task::stale_lines;
@@ -30,8 +30,26 @@ pub(crate) fn why_lines(out: &Output, task: &TaskView, chain: &[Checkpoint]) -> 
             lines.push(format!("      {} = {}", shown(name), shown(value)));
         }
     }
+    lines.extend(conditions(out, task));
     lines.extend(stale_verdicts(out, task));
     lines.extend(claims(out, chain));
+    lines
+}
+
+fn conditions(out: &Output, task: &TaskView) -> Vec<String> {
+    if task.conditions.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), out.bold("The conditions of the newest attempt")];
+    for check in &task.conditions {
+        let (word, tone, why) = match &check.outcome {
+            CheckOutcome::Pass {} => ("holds", Tone::Good, None),
+            CheckOutcome::Fail { why } => ("fails", Tone::Bad, Some(why)),
+            CheckOutcome::Explained { why } => ("explained", Tone::Info, Some(why)),
+        };
+        let why = why.map_or_else(String::new, |why| format!(": {}", shown(why)));
+        lines.push(format!("  {:<22} {}{why}", check.condition.as_str(), out.toned(tone, word)));
+    }
     lines
 }
 

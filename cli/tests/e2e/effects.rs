@@ -170,7 +170,12 @@ fn a_task_that_is_cancelled_after_an_effect_says_how_to_undo_it() {
     world.policy(&HUMAN.replace("deploy*", "later").replace("human", "gate"));
     run(&world).ends_with(4).says("nobody knows whether step `later` took effect");
     world.run(&["cancel", "last"]).ends_with(0);
-    world.run(&["show", "last"]).ends_with(0).says("done outside, and still there").says("undo it with: ./undo.sh");
+    world
+        .run(&["show", "last"])
+        .ends_with(0)
+        .says("done outside, and still there")
+        .says("undo it with: ./undo.sh")
+        .says("nobody knows whether it happened; if so,");
     assert_eq!(outside.calls("deploy").len(), 1);
 }
 

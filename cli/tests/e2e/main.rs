@@ -15,4 +15,6 @@ mod instances;
 mod kills;
 mod outside;
 mod run;
+mod saving;
+mod store;
 mod walkthroughs;

@@ -29,6 +29,10 @@ pub(super) fn claimed(request: &ClaimRequest, task: &Task) -> Line {
 pub(super) fn settled(settlement: &Settlement) -> Line {
     let short = settlement.key.short();
     match &settlement.outcome {
+        // The worker says it twice: at once, and when what the command left is stored.
+        Settled::Done(result) if result.tree.is_some() => {
+            Line::new(Tone::Info, format!("what effect {short} left is kept"))
+        }
         Settled::Done(_) => Line::new(Tone::Good, format!("effect {short} is done")),
         Settled::Failed { why } => Line::new(Tone::Bad, format!("effect {short} failed: {why}")),
         Settled::NotStarted { why } => Line::new(Tone::Info, format!("effect {short} never started: {why}")),

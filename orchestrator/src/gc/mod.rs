@@ -7,7 +7,7 @@
 //! not done here: whatever a record of it names stays for as long as the record.
 
 mod mark;
-mod refs;
+pub(crate) mod refs;
 mod retire;
 mod sweep;
 

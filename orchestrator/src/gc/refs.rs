@@ -19,7 +19,7 @@ use crate::store::Record;
 
 /// What a blob is, by what refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Checkpoint,
     Tree,
     /// The content of a file.
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// As reports name it.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Checkpoint => "checkpoints",
             Self::Tree => "trees",
@@ -54,7 +54,7 @@ impl Kind {
     }
 
     /// Whether it has to be read to know what it refers to.
-    pub(super) fn is_read(self) -> bool {
+    pub(crate) fn is_read(self) -> bool {
         match self {
             Self::Checkpoint | Self::Tree | Self::Index | Self::Artifact | Self::Verdict | Self::Unknown => true,
             Self::File | Self::Evidence | Self::Changeset | Self::RunState | Self::Terms => false,
@@ -64,11 +64,11 @@ impl Kind {
 
 /// What something refers to.
 #[derive(Debug, Default)]
-pub(super) struct Refs {
+pub(crate) struct Refs {
     /// What must be there.
-    pub(super) sure: Vec<(Kind, Digest)>,
+    pub(crate) sure: Vec<(Kind, Digest)>,
     /// What may be a reference.
-    pub(super) maybe: Vec<Digest>,
+    pub(crate) maybe: Vec<Digest>,
 }
 
 impl Refs {
@@ -106,7 +106,7 @@ fn digests_of(value: &Value, found: &mut Vec<Digest>) {
 }
 
 /// What a task's record in the journal refers to, with the task as it was then.
-pub(super) fn of_record(record: &Record, task: &Task) -> Refs {
+pub(crate) fn of_record(record: &Record, task: &Task) -> Refs {
     let mut refs = Refs::default();
     of_task(task, &mut refs);
     match EventKind::deserialize(&record.event) {
@@ -146,6 +146,8 @@ fn of_task(task: &Task, refs: &mut Refs) {
     refs.add(Kind::Checkpoint, checkpoints.into_iter().flatten().map(|checkpoint| checkpoint.record));
     refs.add(Kind::Tree, task.tree);
     refs.add(Kind::Index, task.evidence_index);
+    refs.add(Kind::RunState, task.save_point.iter().map(|saved| saved.run_state.digest));
+    refs.add(Kind::Tree, task.save_point.iter().map(|saved| saved.tree));
     refs.add(Kind::Verdict, task.verdicts.iter().filter_map(|verdict| verdict.envelope));
     refs.add(Kind::Changeset, task.subject.iter().map(|subject| subject.changeset.hash));
     refs.add(Kind::Changeset, task.grants.iter().map(|grant| grant.changeset.hash));
@@ -153,7 +155,7 @@ fn of_task(task: &Task, refs: &mut Refs) {
 }
 
 /// What a blob refers to.
-pub(super) fn of_blob(kind: Kind, digest: Digest, bytes: &[u8]) -> Result<Refs, String> {
+pub(crate) fn of_blob(kind: Kind, digest: Digest, bytes: &[u8]) -> Result<Refs, String> {
     let mut refs = Refs::default();
     match kind {
         Kind::Checkpoint => of_checkpoint(&parse("checkpoint", bytes)?, &mut refs),

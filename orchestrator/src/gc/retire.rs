@@ -46,7 +46,8 @@ pub(super) async fn due(store: &dyn Prune, loader: &Loader, now: Timestamp) -> R
         after = Some(last.task.clone());
         for row in page {
             let task = read_state(&row.task, row.stored.state)?;
-            if !matches!(task.state, State::Done { .. }) {
+            // Nobody may forget that an effect's outcome is unknown.
+            if !matches!(task.state, State::Done { .. }) || !task.effects.is_empty() {
                 continue;
             }
             // Without its policy nobody knows how long it is to be kept: that is damage, which marking will report.

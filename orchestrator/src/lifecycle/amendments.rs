@@ -6,7 +6,7 @@ use checkrein_shared::records::{Conversation, JobKind, Plan, Trigger};
 
 use super::decision::Reason;
 use super::holds::ENDED;
-use super::task::{SpecState, State, StepStatus, Wish};
+use super::task::{About, SpecState, State, StepStatus, Wish};
 use super::turn::{Handled, Turn};
 
 impl Turn<'_> {
@@ -47,6 +47,12 @@ impl Turn<'_> {
                     // What was accepted was accepted for another specification: measure and gate again.
                     None => self.queue(JobKind::Rebase),
                 }
+                Ok(None)
+            }
+            // The plan may say now how to find out, or want something else: the ledger is asked again.
+            State::Waiting { item } if matches!(item.about, About::Effect { .. }) => {
+                self.control_always(Trigger::SpecChanged);
+                self.go_on();
                 Ok(None)
             }
             State::Waiting { .. } | State::Held { .. } | State::Paused { .. } | State::Blocked { .. } => {

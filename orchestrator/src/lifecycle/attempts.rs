@@ -257,7 +257,7 @@ impl Turn<'_> {
 
     /// What there is to do for a task that is not through its gates: a half-applied change first, then the next
     /// step, then a rebase, which measures the target and gates.
-    fn unfinished(&self) -> JobKind {
+    pub(super) fn unfinished(&self) -> JobKind {
         let redeemed = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}));
         match (redeemed, self.task.next_step()) {
             (Some(grant), _) => JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() },

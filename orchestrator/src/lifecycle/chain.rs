@@ -38,7 +38,7 @@ impl Turn<'_> {
         }
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
-        self.note_dry_run(checkpoint);
+        self.note_shown(checkpoint);
         // A step that was amended while it ran is not done: what ran was the old one.
         if let Some(step) = completes.filter(|_| checkpoint.plan.hash == self.task.plan.hash()) {
             self.complete(step);
@@ -94,7 +94,7 @@ impl Turn<'_> {
                 // Everything is done but not reviewed: a rebase measures the target and gates again.
                 None => JobKind::Rebase,
             },
-            _ => job,
+            _ => self.going_on(job),
         }
     }
 
@@ -188,7 +188,8 @@ impl Turn<'_> {
                 idempotency_key: json::digest(&(self.task.id.as_str(), sequence, previous))
                     .expect("an id, a sequence and a digest have a canonical form"),
                 preconditions: head.resume.preconditions.clone(),
-                run_state: head.resume.run_state,
+                // A run state goes with its tree.
+                run_state: head.resume.run_state.filter(|_| tree == head.workspace.tree),
             },
             summary: Summary::default(),
             integrity: Integrity { previous_checkpoint_hash: Some(previous), checkpoint_hash: previous },

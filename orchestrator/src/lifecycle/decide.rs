@@ -29,6 +29,8 @@ fn dispatch(turn: &mut Turn<'_>, event: &EventKind) -> Handled {
         EventKind::CheckpointWritten { checkpoint, record, completes } => {
             turn.checkpoint_written(checkpoint, *record, completes.as_ref())
         }
+        EventKind::PreconditionsChecked { epoch, worker, checks } => turn.preconditions_checked(*epoch, worker, checks),
+        EventKind::SavePointTaken { worker, save_point } => turn.save_point_taken(worker, save_point),
         EventKind::AttemptEnded { attempt } => turn.attempt_ended(attempt),
         EventKind::VerdictPublished { verdict, envelope } => turn.verdict_published(verdict, *envelope),
         EventKind::ReviewTimedOut { round } => turn.review_timed_out(*round),
@@ -39,6 +41,7 @@ fn dispatch(turn: &mut Turn<'_>, event: &EventKind) -> Handled {
         EventKind::ChangesRequested { by, hash, text } => turn.changes_requested(by, *hash, text),
         EventKind::ItemClaimed { by } => turn.item_claimed(by),
         EventKind::ItemExpired { item, stage } => turn.item_expired(item, *stage),
+        EventKind::DeadlineMissed { item } => turn.deadline_missed(item),
         EventKind::RedeemRequested { request } => turn.redeem_requested(request),
         EventKind::EffectClaimed { request } => turn.effect_claimed(request),
         EventKind::EffectSettled { settlement } | EventKind::EffectProbed { settlement } => {

@@ -7,7 +7,7 @@
 use checkrein_shared::coordinator::{ClaimRequest, RedeemRequest, Settlement};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{EscalationId, FindingId, InstanceId, JobId, StepId, TaskId};
-use checkrein_shared::records::{Attempt, Checkpoint, Plan, Verdict};
+use checkrein_shared::records::{Attempt, Checked, Checkpoint, Plan, SavePoint, Verdict};
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,22 @@ pub enum EventKind {
         record: Digest,
         /// The step that it completes.
         completes: Option<StepId>,
+    },
+    /// A worker looked at the conditions of its attempt.
+    PreconditionsChecked {
+        /// The attempt.
+        epoch: u64,
+        /// Who.
+        worker: InstanceId,
+        /// What came of each.
+        checks: Vec<Checked>,
+    },
+    /// A worker saved where its attempt can go on from.
+    SavePointTaken {
+        /// Who.
+        worker: InstanceId,
+        /// What: the run state, and the tree that belongs to it.
+        save_point: Box<SavePoint>,
     },
     /// An attempt ended.
     AttemptEnded {
@@ -137,6 +153,11 @@ pub enum EventKind {
         item: EscalationId,
         /// The stage whose deadline it was.
         stage: u32,
+    },
+    /// The orchestrator was not there when an item's deadline passed.
+    DeadlineMissed {
+        /// The item.
+        item: EscalationId,
     },
     /// A worker asked to use a grant.
     RedeemRequested {
@@ -244,6 +265,8 @@ impl EventKind {
             Self::MessageDied { .. } => "message_died",
             Self::DispatchTimedOut { .. } => "dispatch_timed_out",
             Self::CheckpointWritten { .. } => "checkpoint_written",
+            Self::PreconditionsChecked { .. } => "preconditions_checked",
+            Self::SavePointTaken { .. } => "save_point_taken",
             Self::AttemptEnded { .. } => "attempt_ended",
             Self::VerdictPublished { .. } => "verdict_published",
             Self::ReviewTimedOut { .. } => "review_timed_out",
@@ -254,6 +277,7 @@ impl EventKind {
             Self::ChangesRequested { .. } => "changes_requested",
             Self::ItemClaimed { .. } => "item_claimed",
             Self::ItemExpired { .. } => "item_expired",
+            Self::DeadlineMissed { .. } => "deadline_missed",
             Self::RedeemRequested { .. } => "redeem_requested",
             Self::EffectClaimed { .. } => "effect_claimed",
             Self::EffectSettled { .. } => "effect_settled",

@@ -8,7 +8,7 @@ use checkrein_shared::records::{JobKind, Trigger};
 use crate::guards::guard;
 
 use super::decision::Reason;
-use super::task::{GRANTS_MAX, Grant, GrantStatus, State, keep_newest};
+use super::task::{Grant, GrantStatus, State};
 use super::turn::{Handled, Turn};
 
 impl Turn<'_> {
@@ -34,7 +34,6 @@ impl Turn<'_> {
         };
         let job = JobKind::Apply { grant: grant.id.clone(), changeset: subject.changeset };
         self.task.grants.push(grant);
-        keep_newest(&mut self.task.grants, GRANTS_MAX);
         self.queue(job);
         Ok(None)
     }

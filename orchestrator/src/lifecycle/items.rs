@@ -1,6 +1,7 @@
 //! Inbox items: asking a person, moving to the next level, and expiring.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::EscalationId;
@@ -8,10 +9,13 @@ use checkrein_shared::policy::OnTimeout;
 
 use crate::guards::guard;
 
-use super::decision::Reason;
-use super::task::{About, Answer, Item, Outcome, State};
+use super::decision::{Reason, Timer};
+use super::task::{About, Answer, Item, Outcome, Slot, State};
 use super::turn::{Handled, Turn};
 use super::verdicts::KEY_FIELD;
+
+/// How long people have after a reminder.
+const REMINDER: Duration = Duration::from_secs(5 * 60);
 
 impl Turn<'_> {
     /// Asks a person of a level, or of the policy's first one.
@@ -109,6 +113,33 @@ impl Turn<'_> {
             OnTimeout::Abort => self.enter(State::Done { outcome: Outcome::Failed { reason } }),
         }
         Ok(None)
+    }
+
+    /// Nobody could answer while nothing ran: people are reminded, and have a little time before the deadline counts.
+    pub(super) fn deadline_missed(&mut self, id: &EscalationId) -> Handled {
+        let (at, until, round) = (self.at, self.at.plus(REMINDER), self.task.round);
+        let is_overdue = |item: &Item| &item.id == id && item.deadline.is_some_and(|deadline| deadline <= at);
+        match &mut self.task.state {
+            State::Waiting { item } if is_overdue(item) => {
+                item.deadline = Some(until);
+                let timer = Timer::Item { item: item.id.clone(), stage: item.stage };
+                self.set(timer, until);
+                Ok(None)
+            }
+            State::Reviewing { slots } => {
+                let asked =
+                    |slot: &&mut Slot| slot.answer == Answer::Awaited && slot.item.as_ref().is_some_and(is_overdue);
+                let Some(slot) = slots.iter_mut().find(asked) else { return Ok(Some(Reason::Superseded)) };
+                slot.deadline = slot.deadline.max(until);
+                if let Some(item) = &mut slot.item {
+                    item.deadline = Some(until);
+                }
+                self.set(Timer::Review { round }, until);
+                Ok(None)
+            }
+            State::Waiting { .. } => Ok(Some(Reason::Superseded)),
+            _ => Ok(Some(Reason::NotInThisState)),
+        }
     }
 
     fn next_level(&mut self, mut item: Item, next: &str) {

@@ -15,11 +15,13 @@ mod effects;
 mod event;
 mod facts;
 mod grants;
+mod history;
 mod holds;
 mod items;
 mod people;
 mod rounds;
 mod rules;
+mod saving;
 mod task;
 mod turn;
 mod verdicts;
@@ -35,6 +37,8 @@ pub use decision::{Decision, Destination, Effect, IllegalTransition, Reason, Tim
 pub(crate) use effects::answer as claim_answer;
 pub use effects::{CallGate, EFFECT_TABLE, OpenEffect, Standing};
 pub use event::{Event, EventKind};
+pub use history::{GRANT_TABLE, RULING_TABLE, VERDICT_TABLE};
+pub use saving::{ATTEMPT_TABLE, CONDITIONS_KEY, Conditions};
 pub use task::{
     About, Answer, Grant, GrantStatus, Item, OpenFinding, Outcome, PolicyPin, Ruling, Slot, SpecState, State,
     StepStatus, Subject, Task, Usage, VerdictState, Wish,

@@ -10,7 +10,7 @@ use checkrein_shared::records::{
 use crate::guards::guard;
 
 use super::decision::Reason;
-use super::task::{About, Answer, GRANTS_MAX, Item, Slot, State, VerdictState, keep_newest};
+use super::task::{APPROVALS_MAX, About, Answer, Item, Slot, State, VerdictState, keep_newest};
 use super::turn::{Handled, Turn};
 
 const SEEN_SOMETHING_ELSE: &str =
@@ -42,7 +42,7 @@ impl Turn<'_> {
         }
         let approval = ApprovalRef { id: self.task.next_approval(), checkpoint_hash: hash, by: by.to_owned() };
         self.task.approvals.push(approval);
-        keep_newest(&mut self.task.approvals, GRANTS_MAX);
+        keep_newest(&mut self.task.approvals, APPROVALS_MAX);
         let Some(open) = self.item_mut(Some(hash)) else { return Ok(Some(Reason::Superseded)) };
         open.approved_by.insert(by.to_owned());
         if !guard!(ApproversAreEnough, open.approved_by.len() as u64 >= u64::from(open.approvers)) {

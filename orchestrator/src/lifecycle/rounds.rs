@@ -47,7 +47,7 @@ impl Turn<'_> {
                 slots.push(self.open_slot(requirement, instance, &checkpoint));
             }
         }
-        if self.needs_person(&wanted, trigger) || (self.call_wants_person(trigger) && !asks_people(&wanted)) {
+        if self.needs_person(&wanted, trigger) || (self.call_wants_person() && !asks_people(&wanted)) {
             slots.push(self.person_slot(&checkpoint));
         }
         self.enter(State::Reviewing { slots });
@@ -56,7 +56,11 @@ impl Turn<'_> {
 
     fn set_subject(&mut self, checkpoint: CheckpointRef, trigger: Trigger) {
         let Some(head) = &self.head else { return };
-        let step = head.plan.current_step_id.clone().or_else(|| self.task.completed().pop());
+        let step = match trigger {
+            // This gate stands before the step that comes next, whoever opened it.
+            Trigger::ToolBeforeHighRisk => self.task.next_step().cloned(),
+            _ => head.plan.current_step_id.clone().or_else(|| self.task.completed().pop()),
+        };
         self.task.subject = Some(Subject {
             checkpoint,
             bindings: head.bindings(),
@@ -129,7 +133,7 @@ impl Turn<'_> {
         let verifiers: BTreeSet<&String> = self.task.plan.steps.iter().filter(counts).flat_map(|s| &s.verify).collect();
         let off = self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off;
         let cover = gate_cover(wanted, if off { 0 } else { verifiers.len() });
-        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible(trigger);
+        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible();
         cover.blocking == 0 || (leads_outside && cover.asks_person())
     }
 
@@ -156,8 +160,7 @@ impl Turn<'_> {
 
     /// Adds what would run, where the gate is before a call.
     fn with_call(&self, reason: String) -> String {
-        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
-        let text = trigger.and_then(|trigger| self.call_text(trigger));
+        let text = self.call_text();
         text.map_or_else(|| reason.clone(), |text| format!("{reason}: {text}"))
     }
 

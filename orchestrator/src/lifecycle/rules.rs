@@ -14,7 +14,7 @@ use crate::guards::guard;
 
 use super::decision::Timer;
 use super::rounds::is_complete;
-use super::task::{About, RULINGS_MAX, Ruling, State, StepStatus, keep_newest};
+use super::task::{About, Ruling, State, StepStatus};
 use super::turn::{Handled, Turn};
 
 /// What the rules are asked about.
@@ -249,7 +249,6 @@ impl Turn<'_> {
             values: outcome.values.iter().map(|seen| (seen.name.clone(), seen.value.clone())).collect(),
             checkpoint: self.task.head.clone(),
         });
-        keep_newest(&mut self.task.rulings, RULINGS_MAX);
     }
 
     pub(super) fn budget_hit(&mut self, budget: &str) -> Handled {

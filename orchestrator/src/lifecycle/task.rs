@@ -12,21 +12,17 @@ use checkrein_shared::ids::{
 };
 use checkrein_shared::records::{
     ApprovalRef, Bindings, Budgets, ChangesetRef, CheckpointRef, ConstraintRef, Finding, JobKind, Judgement, Mismatch,
-    Plan, RequiredAction, ReviewKind, Risk, Trigger, VerifierOutcome,
+    Plan, RequiredAction, ReviewKind, Risk, SavePoint, Trigger, VerifierOutcome,
 };
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::effects::OpenEffect;
 
-/// The most verdicts that are kept in the state; older ones stay in the journal.
-pub(super) const VERDICTS_MAX: usize = 40;
 /// The most findings that may be open at once; more are counted, not kept.
 pub(super) const FINDINGS_MAX: usize = 500;
-/// The most decisions that are kept in the state.
-pub(super) const RULINGS_MAX: usize = 40;
-/// The most grants and approvals that are kept in the state.
-pub(super) const GRANTS_MAX: usize = 40;
+/// The most approvals that are kept in the state; the journal has them all.
+pub(super) const APPROVALS_MAX: usize = 16;
 
 /// A task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,17 +64,23 @@ pub struct Task {
     pub tree: Option<Digest>,
     /// The evidence index.
     pub evidence_index: Option<Digest>,
+    /// Where the newest attempt that saved anything can go on from, with the tree that belongs to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub save_point: Option<SavePoint>,
     /// The newest gating checkpoint and what it is about.
     pub subject: Option<Subject>,
     /// The number of the newest review round.
     pub round: u32,
-    /// Verdicts of the newest rounds, oldest first.
+    /// The newest verdicts of each review, oldest first; what was before is history.
     pub verdicts: Vec<VerdictState>,
+    /// The names of verdicts that are history, the newest of them: each counts once, however often it comes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<ReviewId>,
     /// Findings that are open.
     pub findings: Vec<OpenFinding>,
     /// Verifier outcomes of the newest round, by name.
     pub verifiers: BTreeMap<String, VerifierOutcome>,
-    /// Permissions, oldest first.
+    /// Permissions that may still be used, and the newest spent ones, oldest first.
     pub grants: Vec<Grant>,
     /// People's approvals, oldest first.
     pub approvals: Vec<ApprovalRef>,
@@ -101,7 +103,7 @@ pub struct Task {
     pub usage: Usage,
     /// How often each rule has fired, by rule id.
     pub rule_counts: BTreeMap<String, u32>,
-    /// What was decided, newest last.
+    /// What was decided of late, newest last.
     pub rulings: Vec<Ruling>,
 }
 
@@ -467,7 +469,7 @@ pub struct Usage {
     pub same_error: u32,
     /// The last failure.
     pub last_error: Option<Digest>,
-    /// Attempts that were lost since the last checkpoint or step.
+    /// Attempts that were lost since the last checkpoint, save point or step.
     pub lost_attempts: u32,
     /// Times that the target was found changed when a grant was to be carried out.
     pub conflicts: u32,

@@ -79,7 +79,11 @@ impl<'a> Turn<'a> {
             let value = serde_json::to_value(entry).expect("an entry is plain data");
             self.effect(Effect::PutRow { table: EFFECT_TABLE.to_owned(), key: key.to_hex(), value });
         }
-        Ok(match handled? {
+        let ignored = handled?;
+        if ignored.is_none() {
+            self.retire();
+        }
+        Ok(match ignored {
             Some(reason) => Decision::Ignore(reason),
             None => Decision::Advance { next: Box::new(self.task), effects: self.effects },
         })
@@ -91,6 +95,13 @@ impl<'a> Turn<'a> {
 
     pub(super) fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
+    }
+
+    /// Whether a row is written by this turn already.
+    pub(super) fn writes_row(&self, wanted: (&str, &str)) -> bool {
+        let same =
+            |effect: &Effect| matches!(effect, Effect::PutRow { table, key, .. } if (&**table, &**key) == wanted);
+        self.effects.iter().any(same)
     }
 
     /// An entry of the effects ledger, as this turn leaves it so far.
@@ -118,7 +129,8 @@ impl<'a> Turn<'a> {
         }
         self.leave();
         match &state {
-            State::Queued { .. } => {
+            State::Queued { job } => {
+                self.end_conversation(job);
                 self.task.epoch += 1;
                 self.publish_job();
                 self.set(Timer::Dispatch { epoch: self.task.epoch }, self.at.plus(DISPATCH_TIMEOUT));
@@ -169,6 +181,7 @@ impl<'a> Turn<'a> {
     pub(super) fn queue_later(&mut self, job: JobKind, wait: Duration) {
         self.lose_claims(UNSAID);
         self.leave();
+        self.end_conversation(&job);
         self.task.epoch += 1;
         self.set(Timer::Dispatch { epoch: self.task.epoch }, self.at.plus(wait));
         self.task.state = State::Queued { job };

@@ -12,9 +12,7 @@ use crate::guards::guard;
 
 use super::decision::Reason;
 use super::rules::On;
-use super::task::{
-    Answer, FINDINGS_MAX, GrantStatus, OpenFinding, Slot, State, VERDICTS_MAX, VerdictState, keep_newest,
-};
+use super::task::{Answer, FINDINGS_MAX, GrantStatus, OpenFinding, Slot, State, VerdictState};
 use super::turn::{Handled, Turn};
 
 /// The field under which a revoked key shows in a stale verdict.
@@ -22,7 +20,8 @@ pub(super) const KEY_FIELD: &str = "reviewer_key";
 
 impl Turn<'_> {
     pub(super) fn verdict_published(&mut self, verdict: &Verdict, envelope: Digest) -> Handled {
-        let known = self.task.verdicts.iter().any(|v| v.id == verdict.review_id && v.inherited_from.is_none());
+        let before = |v: &VerdictState| v.id == verdict.review_id && v.inherited_from.is_none();
+        let known = self.task.verdicts.iter().any(before) || self.task.judged.contains(&verdict.review_id);
         if !guard!(VerdictOnlyOnce, !known) {
             return Ok(Some(Reason::Duplicate));
         }
@@ -119,7 +118,6 @@ impl Turn<'_> {
 
     pub(super) fn push_verdict(&mut self, verdict: VerdictState) {
         self.task.verdicts.push(verdict);
-        keep_newest(&mut self.task.verdicts, VERDICTS_MAX);
     }
 
     /// The name of the review that a verdict outside any open round answers, from the review's id.

@@ -2,7 +2,7 @@
 //!
 //! The only module that names sled, and it does not trust it: what sled calls
 //! durable is not, and it may panic on files that a crash has left. So panics are
-//! contained, one batch carries all changes together with the number of the
+//! contained, one batch carries changes together with the number of the
 //! journal record that they stand for, and a sum over all entries tells at open
 //! whether exactly that batch is what came back. Knows nothing about the meaning
 //! of keys but its own mark.
@@ -11,18 +11,25 @@ use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
-use checkrein_shared::digest::{Digest, Hasher};
 use serde::{Deserialize, Serialize};
 
 use super::journal::Head;
 use super::keys::MARK;
 use super::map::{Changes, Visit};
+use pending::Pending;
+
+mod pending;
+mod sum;
 
 /// The layout of keys and values; another one means that the index is rebuilt.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
+
+/// How often opening is tried while sled's own lock is not free yet, and the pause between two attempts.
+const OPEN_ATTEMPTS_MAX: u32 = 200;
+const OPEN_PAUSE: Duration = Duration::from_millis(5);
 
 /// Up to this size nobody asks how much of the index is garbage.
 const GARBAGE_BYTES_MIN: u64 = 64 << 20;
@@ -59,27 +66,33 @@ struct Mark {
 }
 
 /// The index.
+///
+/// Changes are seen at once and written to sled a little later, many together;
+/// what a crash takes of them is replayed from the journal.
 pub(super) struct Index {
     /// `None` only while being dropped.
     db: Option<sled::Db>,
     path: PathBuf,
-    state: Mutex<State>,
+    /// What sled holds. Taken before `pending`, and for as long as somebody changes anything.
+    written: Mutex<Written>,
+    pending: RwLock<Pending>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct State {
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
     head: Head,
     sum: u128,
 }
 
 impl Index {
-    /// Opens the index in a folder, or begins an empty one. Reads every entry.
+    /// Opens the index in a folder, or begins an empty one. Reads every entry: only that tells whether a crash took a
+    /// page, and it is cheap, because a task's events share few entries.
     pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self, IndexError> {
         let folder = DirBuilder::new().recursive(true).mode(0o700).create(path);
         folder.map_err(IndexError::Io)?;
-        let db = contain(|| sled::Config::new().path(path).cache_capacity(cache_bytes).flush_every_ms(None).open())?;
-        let state = State { head: Head::default(), sum: 0 };
-        let index = Self { db: Some(db), path: path.to_path_buf(), state: Mutex::new(state) };
+        let db = open_patiently(path, cache_bytes)?;
+        let (written, pending) = (Mutex::default(), RwLock::default());
+        let index = Self { db: Some(db), path: path.to_path_buf(), written, pending };
         let (mark, sum, content_bytes) = index.survey()?;
         if let Some(mark) = &mark
             && mark.layout != LAYOUT
@@ -96,29 +109,30 @@ impl Index {
                 "it takes {disk_bytes} bytes for {content_bytes} bytes of content"
             )));
         }
-        *index.state.lock().unwrap_or_else(PoisonError::into_inner) = State { head, sum };
+        *index.written() = Written { head, sum };
+        *index.pending.write().unwrap_or_else(PoisonError::into_inner) = Pending::after(head);
         Ok(index)
     }
 
-    /// Reads everything: the mark, the sum over all other entries, and their size.
+    /// Reads everything that sled holds: the mark, the sum over all other entries, and their size.
     fn survey(&self) -> Result<(Option<Mark>, u128, u64), IndexError> {
         let (mut mark, mut sum, mut bytes) = (None, 0u128, 0u64);
-        self.visit(&[], None, &mut |key, value| {
+        let mut stored = self.stored(&[], None);
+        while let Some((key, value)) = stored()? {
             if key == MARK {
-                mark = Some(value.to_vec());
+                mark = Some(value);
             } else {
-                sum = sum.wrapping_add(entry_sum(key, value));
+                sum = sum.wrapping_add(sum::of(&key, &value));
                 bytes += (key.len() + value.len()) as u64;
             }
-            Ok(true)
-        })?;
+        }
         let mark = mark.map(|text| serde_json::from_slice(&text)).transpose();
         Ok((mark.map_err(|error| IndexError::Damaged(format!("its mark is not readable: {error}")))?, sum, bytes))
     }
 
-    /// The newest journal record that the index holds.
+    /// The newest journal record that readers see.
     pub(super) fn head(&self) -> Head {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).head
+        self.pending().head
     }
 
     /// How many bytes the index takes on the disk.
@@ -128,41 +142,62 @@ impl Index {
 
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
-        contain(|| self.db().get(key)).map(|value| value.map(|value| value.to_vec()))
+        let pending = self.pending();
+        match pending.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => Ok(self.stored_value(key)?.map(|value| value.to_vec())),
+        }
     }
 
     /// Visits entries in order, from `from` up to and without `to`, for as long as `visit` returns true.
+    /// What it visits does not change meanwhile, so `visit` must not call the index.
     pub(super) fn visit(&self, from: &[u8], to: Option<&[u8]>, visit: &mut Visit<'_>) -> Result<(), IndexError> {
-        let mut entries = match to {
-            Some(to) => self.db().range(from..to),
-            None => self.db().range(from..),
-        };
-        while let Some((key, value)) = contain(|| entries.next().transpose())? {
-            if !visit(&key, &value)? {
-                break;
-            }
+        if to.is_some_and(|to| from >= to) {
+            return Ok(());
         }
-        Ok(())
+        self.pending().visit((from, to), self.stored(from, to), visit)
     }
 
     /// Makes all changes at once, and notes that the index now holds the journal up to `head`.
-    /// Only one thread may call this. Survives the death of the process; for a power cut see
-    /// [`Index::checkpoint`].
-    pub(super) fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut sum = state.sum;
+    /// Readers see them; for a crash or a power cut see [`Index::write`] and [`Index::checkpoint`].
+    pub(super) fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
+        let written = self.written();
+        let is_time = self.pending.write().unwrap_or_else(PoisonError::into_inner).add(changes, head);
+        if is_time { self.write_pending(written) } else { Ok(()) }
+    }
+
+    /// Writes what waits, so that less has to be replayed after the process was killed.
+    pub(super) fn write(&self) -> Result<(), IndexError> {
+        self.write_pending(self.written())
+    }
+
+    /// Writes what waits and pushes everything to the disk, so that less has to be replayed after a power cut.
+    /// sled's own flush does not wait for the disk, therefore its file is synced as well.
+    pub(super) fn checkpoint(&self) -> Result<(), IndexError> {
+        self.write()?;
+        contain(|| self.db().flush())?;
+        File::open(self.path.join("db")).and_then(|file| file.sync_data()).map_err(IndexError::Io)
+    }
+
+    /// Everything goes into one batch of sled together with the mark, so a crash leaves all of it or nothing.
+    fn write_pending(&self, mut written: MutexGuard<'_, Written>) -> Result<(), IndexError> {
+        let pending = self.pending();
+        if pending.changes.is_empty() && pending.head == written.head {
+            return Ok(());
+        }
+        let (head, mut sum) = (pending.head, written.sum);
         let mut batch = sled::Batch::default();
-        for (key, value) in changes {
-            let old = self.get(key)?;
-            if old == *value {
+        for (key, value) in &pending.changes {
+            let old = self.stored_value(key)?;
+            if old.as_deref() == value.as_deref() {
                 continue;
             }
             if let Some(old) = old {
-                sum = sum.wrapping_sub(entry_sum(key, &old));
+                sum = sum.wrapping_sub(sum::of(key, &old));
             }
             match value {
                 Some(value) => {
-                    sum = sum.wrapping_add(entry_sum(key, value));
+                    sum = sum.wrapping_add(sum::of(key, value));
                     batch.insert(key.as_slice(), value.as_slice());
                 }
                 None => batch.remove(key.as_slice()),
@@ -171,16 +206,32 @@ impl Index {
         let mark = Mark { layout: LAYOUT, head, sum: format!("{sum:x}") };
         let mark = serde_json::to_vec(&mark).map_err(|error| IndexError::Damaged(error.to_string()))?;
         batch.insert(MARK, mark);
-        contain(|| self.db().apply_batch(batch.clone()))?;
-        *state = State { head, sum };
+        contain(|| self.db().apply_batch(batch))?;
+        drop(pending);
+        *written = Written { head, sum };
+        *self.pending.write().unwrap_or_else(PoisonError::into_inner) = Pending::after(head);
         Ok(())
     }
 
-    /// Pushes everything to the disk, so that less has to be replayed after a crash.
-    /// sled's own flush does not wait for the disk, therefore its file is synced as well.
-    pub(super) fn checkpoint(&self) -> Result<(), IndexError> {
-        contain(|| self.db().flush())?;
-        File::open(self.path.join("db")).and_then(|file| file.sync_data()).map_err(IndexError::Io)
+    fn stored_value(&self, key: &[u8]) -> Result<Option<sled::IVec>, IndexError> {
+        contain(|| self.db().get(key))
+    }
+
+    /// Goes through what sled holds in a range.
+    fn stored(&self, from: &[u8], to: Option<&[u8]>) -> impl FnMut() -> Result<Option<pending::Stored>, IndexError> {
+        let mut entries = match to {
+            Some(to) => self.db().range(from..to),
+            None => self.db().range(from..),
+        };
+        move || contain(|| entries.next().transpose())
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pending(&self) -> RwLockReadGuard<'_, Pending> {
+        self.pending.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn db(&self) -> &sled::Db {
@@ -196,28 +247,34 @@ impl std::fmt::Debug for Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
+        let written = self.write();
         let db = self.db.take();
-        if let Err(error) = contain(|| {
+        let closed = contain(|| {
             drop(db);
             Ok(())
-        }) {
+        });
+        if let Err(error) = written.and(closed) {
             tracing::warn!(path = %self.path.display(), %error, "the index could not be closed; it may be rebuilt at the next start");
         }
     }
 }
 
-/// What an entry adds to the sum of all entries.
-fn entry_sum(key: &[u8], value: &[u8]) -> u128 {
-    let mut hasher = Hasher::new();
-    hasher.update(&(key.len() as u64).to_be_bytes());
-    hasher.update(key);
-    hasher.update(value);
-    half(hasher.finish())
-}
-
-fn half(digest: Digest) -> u128 {
-    let (half, _) = digest.as_bytes().split_first_chunk::<16>().expect("a digest has 32 bytes");
-    u128::from_be_bytes(*half)
+/// sled frees its lock a moment after a database was dropped. The folder's own lock is held by now, so nobody else
+/// can have the database open.
+fn open_patiently(path: &Path, cache_bytes: u64) -> Result<sled::Db, IndexError> {
+    let config = sled::Config::new().path(path).cache_capacity(cache_bytes).flush_every_ms(None);
+    let mut attempts = 1;
+    loop {
+        match contain(|| config.open()) {
+            Err(IndexError::Sled(sled::Error::Io(error)))
+                if attempts < OPEN_ATTEMPTS_MAX && error.to_string().contains("acquire lock") =>
+            {
+                attempts += 1;
+                std::thread::sleep(OPEN_PAUSE);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Runs sled's code. A panic in it becomes an error: the caller rebuilds, it does not go on using what is broken.

@@ -32,6 +32,9 @@ const TIMER_BY_ID: u8 = b'u';
 const ROW: u8 = b'w';
 const PLACE: u8 = b'x';
 
+/// How many events share a key: their places fit easily into a value.
+const EVENTS_EACH: u64 = 64;
+
 /// Every how many records the index notes where one lies.
 const PLACE_EVERY: u64 = 64;
 
@@ -58,9 +61,22 @@ pub(super) fn task_of(key: &[u8]) -> Option<TaskId> {
     text(key.get(1..)?)?.parse().ok()
 }
 
-/// Where a task's event lies.
+/// Where a task's events lie: some that follow each other share a key. Versions count from 1.
 pub(super) fn event(task: &TaskId, version: u64) -> Vec<u8> {
-    key(EVENT, &[task.as_str().as_bytes(), b"\0", &version.to_be_bytes()])
+    let (group, _) = event_place(version);
+    key(EVENT, &[task.as_str().as_bytes(), b"\0", &group.to_be_bytes()])
+}
+
+/// The group that an event belongs to, and its place in it.
+pub(super) fn event_place(version: u64) -> (u64, usize) {
+    let before = version.saturating_sub(1);
+    (before / EVENTS_EACH, usize::try_from(before % EVENTS_EACH).expect("a remainder is small"))
+}
+
+/// Reads the version of the first event of the group out of its key.
+pub(super) fn first_version_of(key: &[u8]) -> Option<u64> {
+    let (_, group) = key.split_last_chunk::<8>()?;
+    u64::from_be_bytes(*group).checked_mul(EVENTS_EACH)?.checked_add(1)
 }
 
 /// Where all of a task's events lie.
@@ -238,35 +254,47 @@ pub(super) struct Pointer {
     pub(super) inline: Option<Vec<u8>>,
 }
 
-const POINTER_BYTES: usize = 4 + 8 + 4 + 8;
+impl Position {
+    /// How many bytes a place takes.
+    pub(super) const BYTES: usize = 4 + 8 + 4;
 
-impl Pointer {
-    pub(super) fn new(position: Position, number: u64, inline: Vec<u8>) -> Self {
-        let fits = !inline.is_empty() && POINTER_BYTES + inline.len() <= VALUE_BYTES_MAX;
-        Self { position, number, inline: fits.then_some(inline) }
+    pub(super) fn encode(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..4].copy_from_slice(&self.segment.to_be_bytes());
+        bytes[4..12].copy_from_slice(&self.offset.to_be_bytes());
+        bytes[12..].copy_from_slice(&self.length.to_be_bytes());
+        bytes
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let Position { segment, offset, length } = self.position;
-        let mut bytes = Vec::with_capacity(POINTER_BYTES + self.inline.as_ref().map_or(0, Vec::len));
-        bytes.extend_from_slice(&segment.to_be_bytes());
-        bytes.extend_from_slice(&offset.to_be_bytes());
-        bytes.extend_from_slice(&length.to_be_bytes());
-        bytes.extend_from_slice(&self.number.to_be_bytes());
-        bytes.extend_from_slice(self.inline.as_deref().unwrap_or_default());
+    pub(super) fn decode(bytes: &[u8; Self::BYTES]) -> Self {
+        let (segment, rest) = bytes.split_first_chunk::<4>().expect("16 bytes begin with 4");
+        let (offset, length) = rest.split_first_chunk::<8>().expect("12 bytes begin with 8");
+        let length = length.first_chunk::<4>().expect("4 bytes are left");
+        Self {
+            segment: u32::from_be_bytes(*segment),
+            offset: u64::from_be_bytes(*offset),
+            length: u32::from_be_bytes(*length),
+        }
+    }
+}
+
+const POINTER_BYTES: usize = Position::BYTES + 8;
+
+impl Pointer {
+    /// The bytes of a pointer; `inline` is left out where it does not fit.
+    pub(super) fn encode_with(position: Position, number: u64, inline: &[u8]) -> Vec<u8> {
+        let inline = if POINTER_BYTES + inline.len() <= VALUE_BYTES_MAX { inline } else { &[] };
+        let mut bytes = Vec::with_capacity(POINTER_BYTES + inline.len());
+        bytes.extend_from_slice(&position.encode());
+        bytes.extend_from_slice(&number.to_be_bytes());
+        bytes.extend_from_slice(inline);
         bytes
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (segment, rest) = bytes.split_first_chunk::<4>()?;
-        let (offset, rest) = rest.split_first_chunk::<8>()?;
-        let (length, rest) = rest.split_first_chunk::<4>()?;
+        let (position, rest) = bytes.split_first_chunk::<{ Position::BYTES }>()?;
         let (number, rest) = rest.split_first_chunk::<8>()?;
-        let position = Position {
-            segment: u32::from_be_bytes(*segment),
-            offset: u64::from_be_bytes(*offset),
-            length: u32::from_be_bytes(*length),
-        };
+        let position = Position::decode(position);
         let inline = (!rest.is_empty()).then(|| rest.to_vec());
         Some(Self { position, number: u64::from_be_bytes(*number), inline })
     }
@@ -312,6 +340,16 @@ mod tests {
     }
 
     #[test]
+    fn events_that_follow_each_other_share_a_key() {
+        let task: TaskId = "t-1".parse().unwrap();
+        assert_eq!(event(&task, 1), event(&task, 64));
+        assert!(event(&task, 64) < event(&task, 65) && event(&task, 65) < event(&task, u64::MAX));
+        assert_eq!((event_place(1), event_place(64), event_place(65)), ((0, 0), (0, 63), (1, 0)));
+        assert_eq!(first_version_of(&event(&task, 130)), Some(129));
+        assert!(EVENTS_EACH as usize * Position::BYTES <= VALUE_BYTES_MAX);
+    }
+
+    #[test]
     fn places_are_noted_for_the_first_of_every_64_records() {
         assert!(has_place(1) && has_place(65) && !has_place(64));
         assert_eq!(place(64), place(1));
@@ -322,9 +360,11 @@ mod tests {
     proptest! {
         #[test]
         fn pointers_survive_a_round_trip_within_the_limit(segment: u32, offset: u64, length: u32, number: u64, size in 0..5000usize) {
-            let pointer = Pointer::new(Position { segment, offset, length }, number, vec![b'7'; size]);
-            let bytes = pointer.encode();
+            let position = Position { segment, offset, length };
+            let bytes = Pointer::encode_with(position, number, &vec![b'7'; size]);
             prop_assert!(bytes.len() <= VALUE_BYTES_MAX);
+            let fits = size > 0 && POINTER_BYTES + size <= VALUE_BYTES_MAX;
+            let pointer = Pointer { position, number, inline: fits.then(|| vec![b'7'; size]) };
             prop_assert_eq!(Pointer::decode(&bytes), Some(pointer));
         }
     }

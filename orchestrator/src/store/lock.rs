@@ -65,6 +65,23 @@ impl FolderLock {
     }
 }
 
+/// Does something while nobody has the folder open, and keeps others out meanwhile; `None` where somebody has it
+/// open. Changes nothing.
+pub(super) fn while_free<T>(folder: &Path, work: impl FnOnce() -> T) -> Result<Option<T>, Error> {
+    let path = folder.join("lock");
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        // Nobody has ever opened it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Some(work())),
+        Err(source) => return Err(Error::Io { doing: format!("open the lock {}", path.display()), source }),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(work())),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(Error::Io { doing: format!("lock {}", path.display()), source }),
+    }
+}
+
 fn write(file: &mut File, holder: &Holder) -> std::io::Result<()> {
     let text = serde_json::to_vec(holder)?;
     file.set_len(0)?;

@@ -24,7 +24,7 @@ pub(super) trait Map {
     fn visit(&self, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<(), IndexError>;
 
     /// Makes all changes at once, and notes that it now stands for `head`.
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError>;
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError>;
 }
 
 impl Map for Index {
@@ -40,7 +40,7 @@ impl Map for Index {
         Self::visit(self, from, Some(to), visit)
     }
 
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
         Self::apply(self, changes, head)
     }
 }

@@ -11,6 +11,7 @@
 
 mod error;
 mod index;
+mod inspect;
 mod journal;
 mod keys;
 mod local;
@@ -19,6 +20,7 @@ mod map;
 mod model;
 mod projection;
 mod prune;
+mod rebuild;
 mod rows;
 #[cfg(feature = "simulation")]
 pub mod simulated;
@@ -32,6 +34,7 @@ use tokio::sync::watch;
 
 pub use error::{CommitError, Error, Holder};
 pub use index::IndexError;
+pub use inspect::{IndexCheck, check_index, extent, finish_copy, io_error, segment_files};
 pub use journal::{Front, Head, TornTail};
 pub use local::{LocalStore, Options};
 pub use model::{
@@ -39,8 +42,9 @@ pub use model::{
     Stored, StoredTask, TIMERS_MAX, TimerChange, TimerId,
 };
 pub use prune::{DroppedSegment, Forget, NOTE_BYTES_MAX, Prune, Tombstone};
+pub use rebuild::{Loss, LostEvents, RebuildError, Rebuilt, rebuild};
 pub use rows::{ROWS_MAX, Row, RowChange};
-pub use verify::{Report, verify};
+pub use verify::{Report, verify, verify_each};
 
 /// A durable store of tasks. Everything it returns has survived a power cut,
 /// except where a method says otherwise.

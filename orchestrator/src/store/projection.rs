@@ -49,7 +49,7 @@ impl<'a> Projection<'a> {
 
     /// Writes everything that was collected.
     pub(super) fn finish(self) -> Result<(), IndexError> {
-        self.index.apply(&self.changes, self.head)
+        self.index.apply(self.changes, self.head)
     }
 
     /// How many keys have changed.
@@ -59,6 +59,11 @@ impl<'a> Projection<'a> {
 
     /// Adds the next record.
     pub(super) fn add(&mut self, recorded: &Recorded, position: Position) -> Result<(), IndexError> {
+        self.add_with(recorded, position, &json(&recorded.record.state)?)
+    }
+
+    /// Adds the next record, whose state was written as `state`.
+    pub(super) fn add_with(&mut self, recorded: &Recorded, position: Position, state: &[u8]) -> Result<(), IndexError> {
         let record = &recorded.record;
         if record.sequence != self.head.count + 1 || record.previous != self.head.hash {
             let (sequence, count) = (record.sequence, self.head.count);
@@ -66,14 +71,12 @@ impl<'a> Projection<'a> {
                 "record {sequence} does not follow the {count} records that it holds"
             )));
         }
-        let place = Pointer::new(position, 0, Vec::new()).encode();
         if keys::has_place(record.sequence) {
-            self.put(keys::place(record.sequence), place.clone());
+            self.put(keys::place(record.sequence), Pointer::encode_with(position, 0, &[]));
         }
         if let Some(task) = &record.task {
-            self.put(keys::event(task, record.version), place);
-            let state = json(&record.state)?;
-            self.put(keys::task(task), Pointer::new(position, record.version, state).encode());
+            self.add_event(task, record.version, position)?;
+            self.put(keys::task(task), Pointer::encode_with(position, record.version, state));
             self.add_messages(record, position)?;
             self.add_timers(record, position)?;
             self.add_rows(task, record, position)?;
@@ -82,6 +85,22 @@ impl<'a> Projection<'a> {
         }
         self.add_cause(record)?;
         self.head = Head { count: record.sequence, hash: Some(recorded.hash) };
+        Ok(())
+    }
+
+    fn add_event(&mut self, task: &TaskId, version: u64, position: Position) -> Result<(), IndexError> {
+        let key = keys::event(task, version);
+        let (_, place) = keys::event_place(version);
+        let mut places = if place == 0 { Vec::new() } else { self.get(&key)?.unwrap_or_default() };
+        if places.is_empty() {
+            // The events before it were pruned, and its task is about to be forgotten.
+            places.resize(place * Position::BYTES, 0);
+        }
+        if places.len() != place * Position::BYTES {
+            return Err(IndexError::Damaged(format!("it does not hold the event before {version} of task {task}")));
+        }
+        places.extend_from_slice(&position.encode());
+        self.put(key, places);
         Ok(())
     }
 
@@ -104,7 +123,7 @@ impl<'a> Projection<'a> {
             }
             let key = keys::outbox(record.sequence, ordinal);
             let inline = json(&(&record.task, message))?;
-            self.put(key.clone(), Pointer::new(position, u64::from(ordinal), inline).encode());
+            self.put(key.clone(), Pointer::encode_with(position, u64::from(ordinal), &inline));
             self.put(by_id, key);
         }
         Ok(())
@@ -132,7 +151,7 @@ impl<'a> Projection<'a> {
             match change {
                 TimerChange::Set { id, at, kind } => {
                     let key = keys::timer(*at, task, id);
-                    self.put(key.clone(), Pointer::new(position, ordinal, json(kind)?).encode());
+                    self.put(key.clone(), Pointer::encode_with(position, ordinal, &json(kind)?));
                     self.put(by_id, key);
                 }
                 TimerChange::Clear { .. } => self.remove(by_id),
@@ -147,7 +166,7 @@ impl<'a> Projection<'a> {
             let key = keys::row(table, task, name);
             match change {
                 RowChange::Put { value, .. } => {
-                    self.put(key, Pointer::new(position, ordinal, json(value)?).encode());
+                    self.put(key, Pointer::encode_with(position, ordinal, &json(value)?));
                 }
                 RowChange::Remove { .. } => self.remove(key),
             }
@@ -202,5 +221,10 @@ fn event_of<T: DeserializeOwned>(record: &Record) -> Result<T, IndexError> {
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, IndexError> {
-    serde_json::to_vec(value).map_err(|error| IndexError::Damaged(error.to_string()))
+    let mut text = Vec::with_capacity(512);
+    serde_json::to_writer(&mut text, value).map_err(|error| IndexError::Damaged(error.to_string()))?;
+    Ok(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,14 +5,14 @@
 //! another process has the store open. Does not look at the index, which is
 //! derived, nor at blobs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use checkrein_shared::ids::TaskId;
 
 use super::error::Error;
 use super::journal::{self, Head, HeadFile, Scan, ScanError};
-use super::model::Record;
+use super::model::{Record, Recorded};
 use super::prune::{CARRIED, FORGOTTEN, Tombstones};
 use serde::Deserialize as _;
 
@@ -31,6 +31,8 @@ pub struct Report {
     pub pruned: u64,
     /// How many tasks have events.
     pub tasks: u64,
+    /// The number of the newest event of each task.
+    pub newest: BTreeMap<TaskId, u64>,
     /// Bytes after the newest record: a batch that is being written, or that a crash
     /// left unfinished. The next opening puts them aside.
     pub unfinished_bytes: u64,
@@ -42,8 +44,26 @@ pub struct Report {
 ///
 /// The first damage, as [`Error`]; [`Error::is_integrity`] holds for it.
 pub fn verify(folder: &Path) -> Result<Report, Error> {
+    verify_each(folder, |_| {})
+}
+
+/// As [`verify`], and shows every sound record to `see` on the way.
+///
+/// # Errors
+///
+/// As [`verify`]; records before the damage were seen then.
+pub fn verify_each(folder: &Path, see: impl FnMut(&Recorded)) -> Result<Report, Error> {
+    let head_file = HeadFile::new(&folder.join("journal")).read()?;
+    verify_journal(folder, head_file, see)
+}
+
+/// As [`verify_each`], against what is known of the head.
+pub(super) fn verify_journal(
+    folder: &Path,
+    head_file: Option<Head>,
+    mut see: impl FnMut(&Recorded),
+) -> Result<Report, Error> {
     let journal_folder = folder.join("journal");
-    let head_file = HeadFile::new(&journal_folder).read()?;
     let segments = journal::list(&journal_folder)?;
     let mut report = Report { head_file, ..Report::default() };
     if segments.is_empty() {
@@ -63,8 +83,9 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
                     let offset = entry.position.offset;
                     let damaged =
                         |what| Error::Damaged { segment: scan.path().to_path_buf(), line: scan.line(), offset, what };
-                    let record = entry.decode_strictly().map_err(damaged)?.record;
-                    versions.check(&record).map_err(damaged)?;
+                    let recorded = entry.decode_strictly().map_err(damaged)?;
+                    versions.check(&recorded.record).map_err(damaged)?;
+                    see(&recorded);
                     check_head(head_file, entry.head)?;
                 }
                 Err(ScanError::Flaw(flaw)) => {
@@ -84,6 +105,7 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
         .check_all()
         .map_err(|what| Error::Pruned { segment: journal::path_of(&journal_folder, front.segment), what })?;
     report.tasks = versions.newest.len() as u64;
+    report.newest = versions.newest.into_iter().collect();
     match head_file {
         Some(recorded) if recorded.count > report.head.count => {
             Err(Error::LostAcknowledged { witness: "head file", recorded: recorded.count, found: report.head.count })

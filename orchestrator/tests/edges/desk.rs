@@ -83,6 +83,11 @@ pub(crate) fn name(text: &str) -> InstanceId {
 
 impl Desk {
     pub(crate) async fn open(folder: &Path) -> Self {
+        Self::open_days_later(folder, 0).await
+    }
+
+    /// Opens the folder with a clock that is ahead.
+    pub(crate) async fn open_days_later(folder: &Path, days: i64) -> Self {
         let store = Arc::new(LocalStore::open(folder.join("store"), &Options::new(Timestamp::now())).unwrap());
         let blobs = Arc::new(FsBlobs::open(folder.join("blobs")).unwrap());
         let bus = EmbeddedBus::new();
@@ -91,6 +96,7 @@ impl Desk {
         ring.add(KeyRecord::new(key(1).public_key(), Role::Reviewer, name("reviewer"), since)).unwrap();
         ring.add(KeyRecord::new(key(2).public_key(), Role::Worker, name("worker"), since)).unwrap();
         let clock = Arc::new(Turned { clock: SystemClock::start(), millis: AtomicI64::new(0) });
+        clock.days(days);
         let pool: Pool = "local".parse().unwrap();
         let config = Config {
             instance: name("orchestrator"),
@@ -117,7 +123,12 @@ impl Desk {
     }
 
     pub(crate) async fn submit(&self) -> TaskId {
-        let resolved = policy::load_text("test.yaml", POLICY.as_bytes()).unwrap();
+        self.submit_with("").await
+    }
+
+    /// Submits a task whose policy says more.
+    pub(crate) async fn submit_with(&self, more: &str) -> TaskId {
+        let resolved = policy::load_text("test.yaml", format!("{POLICY}{more}").as_bytes()).unwrap();
         let submission = Submission {
             spec: spec(),
             policy: serde_json::from_slice(&resolved.to_bytes()).unwrap(),

@@ -7,5 +7,7 @@ mod desk;
 
 mod forged;
 mod garbage;
+mod growth;
 mod leasing;
+mod lost;
 mod restart;

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use checkrein_shared::coordinator::{
-    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
-    RedeemAnswer, RedeemRequest, Settlement, Watched,
+    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
+    Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -52,6 +52,14 @@ impl Coordinator for Current {
 
     async fn settle_effect(&self, _: Settlement) -> Result<(), Error> {
         not_asked()
+    }
+
+    async fn save_point(&self, _: SaveRequest) -> Result<SaveAnswer, Error> {
+        Err(Error::Refused("reviewers save nothing".into()))
+    }
+
+    async fn conditions(&self, _: ConditionsReport) -> Result<(), Error> {
+        Err(Error::Refused("reviewers run no attempts".into()))
     }
 
     async fn report_drift(&self, _: DriftReport) -> Result<(), Error> {

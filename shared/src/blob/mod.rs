@@ -11,7 +11,7 @@ use async_trait::async_trait;
 
 use crate::digest::Digest;
 
-pub use fs::{Damage, FsBlobs, VerifyReport, verify_folder};
+pub use fs::{Damage, FsBlobs, VerifyReport, read_from, size_in, verify_folder};
 pub use sweep::{Lying, REMOVED_MAX, Sweep};
 
 /// The largest blob that is accepted: 1 GiB.

@@ -279,6 +279,20 @@ pub enum Precondition {
     SecretsResolvable,
 }
 
+impl Precondition {
+    /// The name as written in records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::WorkspacePresent => "workspace_present",
+            Self::BaseUnchanged => "base_unchanged",
+            Self::RuntimeCompatible => "runtime_compatible",
+            Self::ApprovalsStillValid => "approvals_still_valid",
+            Self::LedgerConsulted => "ledger_consulted",
+            Self::SecretsResolvable => "secrets_resolvable",
+        }
+    }
+}
+
 /// What must hold before the task goes on from here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

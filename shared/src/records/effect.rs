@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::EvidenceRef;
+use super::evidence::{EvidenceKind, EvidenceRef};
 use super::handling::Handling;
 use super::plan::{EffectClass, StepAction};
 use crate::digest::Digest;
@@ -76,6 +76,12 @@ impl EffectCall {
         let StepAction::Run(argv) = action else { return false };
         let same = matches!(&self.arguments, CallArguments::Command(command) if command == argv);
         same && self.ordinal == 0 && self.tool == Self::tool_of(&self.step)
+    }
+
+    /// The ref under which evidence shows the call of a step with this hash to those who have to agree.
+    pub fn shown_as(step: &StepId, hash: Digest) -> EvidenceRef {
+        EvidenceRef::new(EvidenceKind::Tool, &format!("call-{step}-{}", hash.short()))
+            .expect("ids are short, not empty and hold no control characters")
     }
 
     /// The command, where it is one.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::{ApprovalRef, ChangesetRef, CheckpointRef, IssueRef};
 use super::evidence::EvidenceRef;
 use super::plan::Plan;
+use super::save_point::{LaterEffect, SavePoint};
 use crate::digest::Digest;
 use crate::ids::{FindingId, GrantId, JobId, RootId, StepId, TaskId};
 
@@ -56,6 +57,12 @@ pub struct Job {
     pub approvals: Vec<ApprovalRef>,
     /// Findings and other things that are open.
     pub open_issues: Vec<IssueRef>,
+    /// Where the agent's conversation goes on from; `None` where it begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<SavePoint>,
+    /// Effects since the newest checkpoint: what an agent must know that goes back to it. The first fifty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later_effects: Vec<LaterEffect>,
 }
 
 /// What a job does.

@@ -13,6 +13,7 @@ mod job;
 mod message;
 mod plan;
 mod result_file;
+mod save_point;
 mod scale;
 mod schema;
 mod task;
@@ -34,6 +35,9 @@ pub use job::{Conversation, Job, JobKind, RequiredAction};
 pub use message::{Attempt, AttemptOutcome, CheckpointMessage, JobMessage, ReviewKind, ReviewRequest, VerdictMessage};
 pub use plan::{EffectClass, Plan, PlanError, STEPS_MAX, Step, StepAction};
 pub use result_file::{ClaimedResult, RESULT_BYTES_MAX, ResultFile, ResultFileError};
+pub use save_point::{
+    CheckOutcome, Checked, LaterEffect, REASON_CHARS_MAX, RUN_STATE_BYTES_MAX, RunStateRef, SavePoint,
+};
 pub use scale::{Basis, Confidence, Risk, Role, Severity};
 pub use schema::schemas;
 pub use task::{AgentSpec, Budgets, Constraint, HomeDir, SpecText, TaskSpec, WorkspaceSpec};

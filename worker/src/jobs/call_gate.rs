@@ -70,7 +70,7 @@ pub(super) async fn reach(
     }
     let key = effects::key_of(&desk.job, call);
     let call_hash = call.hash();
-    let reference = propose::named(EvidenceKind::Tool, &format!("call-{}-e{}", step.id, desk.job.epoch));
+    let reference = EffectCall::shown_as(&step.id, call_hash);
     let shown = Shown { key, call_hash, call };
     recorder.add_record(reference.clone(), "application/json", &shown, Timestamp::now()).await?;
     refs.insert(0, reference);

@@ -4,6 +4,7 @@
 //! What the ledger answers is done here: start, complete without running, probe,
 //! or stop before the gate. It decides nothing about what may start.
 
+use std::path::Path;
 use std::time::Duration;
 
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest, ProbeAnswer, Settled};
@@ -18,6 +19,7 @@ use super::probe::{self, Probed};
 use super::{End, step, step_end};
 use crate::desk::{Desk, JobError};
 use crate::effects::{self, Asked, KEY_VARIABLE};
+use crate::environment::Variables;
 use crate::execute::{Call, Ran};
 use crate::failure;
 use crate::ground::Ground;
@@ -50,6 +52,18 @@ pub(super) fn may_act(desk: &Desk, step: &Step) -> bool {
     is_command && (step.effect != EffectClass::ReadOnly || desk.policy.lists(&EffectCall::tool_of(&step.id)))
 }
 
+/// Whether a step's command may run once more just to look at what it says. Asked only where its author says so too.
+pub(super) async fn is_free(desk: &Desk, step: &Step, argv: &[String]) -> bool {
+    if !may_act(desk, step) {
+        return true;
+    }
+    let named = effects::of_step(&step.id, argv, &Variables::new());
+    let place = std::path::Path::new(desk.job.job_id.as_str());
+    let request = request(desk, place, named, step::time_limit(desk, step));
+    let asked = step.effect == EffectClass::ReadOnly;
+    asked && matches!(effects::ask(desk, &request).await, Asked::Answered(ClaimAnswer::Free))
+}
+
 /// Asks the ledger what is to be done, and does it up to the start. Gives `call` the key and the time that it may take.
 pub(super) async fn before(
     desk: &Desk,
@@ -63,7 +77,7 @@ pub(super) async fn before(
     }
     let named = effects::of_step(&step.id, call.argv, &call.variables);
     call.variables.insert(KEY_VARIABLE.into(), effects::key_of(&desk.job, &named).to_hex().into());
-    let request = request(desk, room, named, call.time);
+    let request = request(desk, &room.scratch(), named, call.time);
     loop {
         let answer = match effects::ask(desk, &request).await {
             Asked::Answered(answer) => answer,
@@ -76,7 +90,7 @@ pub(super) async fn before(
             }
             ClaimAnswer::Granted { key, time_limit } => {
                 call.time = time_limit.to_duration();
-                // A pause waits for it: an effect that is cut off is one that nobody knows about.
+                // A pause waits for it, and the worker's end for a while: what is cut off is what nobody knows about.
                 call.patient = true;
                 return Ok(Before::Granted(Claim { key, from: ground.tree.digest }));
             }
@@ -104,9 +118,9 @@ pub(super) async fn before(
     }
 }
 
-fn request(desk: &Desk, room: &Room, call: EffectCall, time: Duration) -> ClaimRequest {
+fn request(desk: &Desk, place: &Path, call: EffectCall, time: Duration) -> ClaimRequest {
     // A room is made once, so that its name and the time name this run among all of all processes.
-    let run = format!("{}\n{}", room.scratch().display(), Timestamp::now());
+    let run = format!("{}\n{}", place.display(), Timestamp::now());
     ClaimRequest {
         task_id: desk.job.task_id.clone(),
         epoch: desk.job.epoch,

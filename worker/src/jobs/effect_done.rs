@@ -77,7 +77,10 @@ async fn tree(
         Some(EffectResult { tree: Some(tree), from: Some(from), .. }) if *from == ground.tree.digest => {
             Ok((ground::load(desk, *tree).await?, None))
         }
-        Some(EffectResult { tree: Some(tree), .. }) if *tree == ground.tree.digest => Ok((ground.tree.clone(), None)),
+        // It changed nothing, or what it changed is there already.
+        Some(EffectResult { tree: Some(tree), from, .. }) if *tree == ground.tree.digest || Some(*tree) == *from => {
+            Ok((ground.tree.clone(), None))
+        }
         Some(EffectResult { tree: Some(_), .. }) => {
             Ok((ground.tree.clone(), Some("what it changed in the files belongs to another tree and is left out")))
         }

@@ -38,7 +38,7 @@ pub(crate) async fn run(desk: &Desk, id: &StepId) -> Result<End, JobError> {
     let mut recorder = desk.recorder(Some(id)).await?;
     let ground = ground::stand(desk, &mut recorder, target).await?;
     let mut again = Again::default();
-    for check in checks(desk, step) {
+    for check in checks(desk, step).await {
         let claim = run_check(desk, &mut recorder, &ground, &check, &mut again).await?;
         again.claims.extend(claim);
         match desk.orders.now() {
@@ -53,9 +53,9 @@ pub(crate) async fn run(desk: &Desk, id: &StepId) -> Result<End, JobError> {
 }
 
 /// The step's own command, where it can simply run again, and the verifiers that it names.
-fn checks<'a>(desk: &'a Desk, step: &'a Step) -> Vec<Check<'a>> {
+async fn checks<'a>(desk: &'a Desk, step: &'a Step) -> Vec<Check<'a>> {
     let own = match &step.action {
-        StepAction::Run(argv) if !effect::may_act(desk, step) => {
+        StepAction::Run(argv) if effect::is_free(desk, step, argv).await => {
             Some(Check { name: step.id.as_str(), argv, time: step::time_limit(desk, step) })
         }
         StepAction::Run(_) | StepAction::Prompt(_) => None,

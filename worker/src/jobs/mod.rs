@@ -18,6 +18,7 @@ mod trace;
 use checkrein_shared::records::{AttemptOutcome, Job, JobKind};
 use checkrein_shared::time::Span;
 
+use crate::conditions;
 use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::orders::Orders;
@@ -58,12 +59,7 @@ impl End {
 /// Runs a job and reports how it ended.
 pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
     let ended = match Desk::load(services, job, orders).await {
-        Ok(desk) => match &job.kind {
-            JobKind::Step { step, conversation } => step::run(&desk, step, conversation).await,
-            JobKind::Apply { grant, changeset } => apply::run(&desk, grant, changeset).await,
-            JobKind::Rebase => rebase::run(&desk).await,
-            JobKind::Evidence { step } => evidence::run(&desk, step).await,
-        },
+        Ok(desk) => begin(&desk).await,
         Err(error) => Err(error),
     };
     let outcome = match ended {
@@ -81,6 +77,19 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
         Ok(Sent::Accepted) => {}
         Ok(Sent::Refused(_) | Sent::Lost) => tracing::info!(job.id = %job.job_id, "the lease was lost meanwhile"),
         Err(error) => tracing::error!(job.id = %job.job_id, error = chain(&error), "the job's end can't be reported"),
+    }
+}
+
+/// Has the conditions journaled, and begins.
+async fn begin(desk: &Desk) -> Result<End, JobError> {
+    if !conditions::report(desk).await? {
+        return Ok(End::Silent);
+    }
+    match &desk.job.kind {
+        JobKind::Step { step, conversation } => step::run(desk, step, conversation).await,
+        JobKind::Apply { grant, changeset } => apply::run(desk, grant, changeset).await,
+        JobKind::Rebase => rebase::run(desk).await,
+        JobKind::Evidence { step } => evidence::run(desk, step).await,
     }
 }
 

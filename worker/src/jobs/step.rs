@@ -23,11 +23,13 @@ use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::environment;
 use crate::execute::{self, Call};
-use crate::ground::{self, Ground};
+use crate::ground::Ground;
 use crate::orders::Order;
 use crate::propose::named;
 use crate::recorder::Recorder;
+use crate::resume::{self, Standing};
 use crate::room::Room;
+use crate::saves::Saver;
 use crate::{briefing, effects, failure, preconditions};
 
 /// How long a step may take where neither task nor policy says it.
@@ -63,19 +65,26 @@ async fn in_room(
     started_at: Timestamp,
 ) -> Result<End, JobError> {
     let mut recorder = desk.recorder(Some(&step.id)).await?;
-    let ground = ground::stand(desk, &mut recorder, target).await?;
-    let scratch = ground.cut(desk, room).await?;
+    let Standing { ground, scratch, from } = resume::stand(desk, room, &mut recorder, step, target).await?;
     if desk.orders.now() >= Order::Exit {
         return Ok(step_end::interrupted_early(desk, &ground));
     }
-    let mut call = call(desk, room, &ground, &recorder, step).await?;
+    let told = from.told(desk);
+    let mut call = call(desk, room, &ground, &recorder, (step, told.as_deref())).await?;
     let claim = match effect::before(desk, &mut recorder, &ground, (step, room), &mut call).await? {
         Before::Free => None,
         Before::Granted(claim) => Some(claim),
         Before::Done(done) => return effect_done::complete(desk, &mut recorder, &ground, (step, room), done).await,
         Before::Over(end) => return Ok(end),
     };
-    let ran = execute::run(&desk.services, room, call, &desk.orders).await;
+    let saver =
+        Saver { desk, step: &step.id, room, ground: &ground, scratch: &scratch, index: recorder.index().await? };
+    let is_agent = call.agent.is_some();
+    let running = execute::run(&desk.services, room, call, &desk.orders);
+    let ran = tokio::select! {
+        ran = running => ran,
+        () = saver.run(), if is_agent => unreachable!("saving goes on for as long as the command runs"),
+    };
     if let Some(claim) = &claim {
         claim.settle(desk, &ran).await;
     }
@@ -91,6 +100,9 @@ async fn in_room(
     }
     let log = record_output(&mut recorder, &desk.job, step, &ran).await?;
     let tree = ground.snapshot(desk, &scratch).await?;
+    if is_agent {
+        saver.save_last(tree.digest).await;
+    }
     if let (Some(claim), Some(output)) = (&claim, recorder.get(&log.0)) {
         claim.settle_result(desk, &ran, output.digest, tree.digest).await;
     }
@@ -122,7 +134,7 @@ async fn call<'a>(
     room: &Room,
     ground: &'a Ground,
     recorder: &Recorder,
-    step: &'a Step,
+    (step, told): (&'a Step, Option<&str>),
 ) -> Result<Call<'a>, JobError> {
     let host = &desk.services.config.environment;
     let mut variables = environment::scrubbed(host, &room.home(), &room.temporary());
@@ -135,9 +147,10 @@ async fn call<'a>(
         StepAction::Run(argv) => (argv, None),
         StepAction::Prompt(prompt) => {
             let agent = desk.spec.agent.as_ref().ok_or_else(|| JobError::Nonsense("there is no agent".to_owned()))?;
-            let instruction = briefing::lay_out(desk, room, recorder, step, prompt, attempt).await?;
+            let instruction = briefing::lay_out(desk, room, recorder, (step, prompt, told), attempt).await?;
             variables.insert("CHECKREIN_INSTRUCTION".into(), instruction.into());
             variables.insert("CHECKREIN_RESULT".into(), room.result().into());
+            variables.insert("CHECKREIN_RUN_STATE".into(), room.run_state().into());
             variables = environment::for_agent(host, agent, variables);
             (&agent.command, Some(agent))
         }

@@ -164,8 +164,10 @@ async fn a_gated_call_shows_its_dry_run_and_parks_before_it_starts() {
     assert_eq!(checkpoint.plan.current_step_id.as_ref().unwrap().as_str(), "deploy");
     let index = checkpoint.evidence.index;
     assert_eq!(bench.text(index, "log:dry-run-deploy-e1").await, "would deploy\n");
-    let call: serde_json::Value = serde_json::from_str(&bench.text(index, "tool:call-deploy-e1").await).unwrap();
     let claimed = bench.judge.state().claims[0].call.clone();
+    let shown = checkrein_shared::records::EffectCall::shown_as(&claimed.step, claimed.hash());
+    assert_eq!(checkpoint.summary.completed[0].refs[0], shown);
+    let call: serde_json::Value = serde_json::from_str(&bench.text(index, shown.as_str()).await).unwrap();
     assert_eq!(call["call_hash"], claimed.hash().to_string());
     assert_eq!(call["call"]["arguments"]["command"][0], "bash");
     assert!(settled(&bench).is_empty());

@@ -9,6 +9,7 @@ mod effects;
 mod endings;
 mod evidence;
 mod pausing;
+mod saving;
 mod secrets;
 mod steps;
 mod support;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ("endings", endings::tests()),
         ("evidence", evidence::tests()),
         ("pausing", pausing::tests()),
+        ("saving", saving::tests()),
         ("secrets", secrets::tests()),
         ("steps", steps::tests()),
         ("taking", taking::tests()),

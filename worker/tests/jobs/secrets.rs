@@ -77,7 +77,8 @@ async fn commands_see_nothing_of_the_workers_environment() {
         job = bench.next(&job, job.kind.clone());
     }
     worker.stop().await;
-    let own = "CHECKREIN_ATTEMPT CHECKREIN_INSTRUCTION CHECKREIN_RESULT CHECKREIN_STEP CHECKREIN_TASK";
+    let own =
+        "CHECKREIN_ATTEMPT CHECKREIN_INSTRUCTION CHECKREIN_RESULT CHECKREIN_RUN_STATE CHECKREIN_STEP CHECKREIN_TASK";
     assert_eq!(logs[0], format!("API_KEY {own} HOME LANG PATH PWD TERM TMPDIR "));
     assert_eq!(logs[1], "CHECKREIN_ATTEMPT CHECKREIN_STEP CHECKREIN_TASK HOME LANG PATH PWD TERM TMPDIR ");
 }

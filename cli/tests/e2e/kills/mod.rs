@@ -4,7 +4,6 @@
 //! `CHECKREIN_KILLS` says how many kills altogether (a few without it); the moments
 //! come from `CHECKREIN_KILLS_SEED`, although no machine hits the same instruction twice.
 
-mod outside;
 mod story;
 
 use std::sync::Mutex;

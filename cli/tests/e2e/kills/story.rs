@@ -1,9 +1,10 @@
 //! One task, killed again and again until it is done, and what must then be true.
 
 use std::fs::File;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::outside::Outside;
+use crate::outside::{Outside, Reply};
 use crate::support::World;
 
 /// How the effect of a story can be told apart after a kill.
@@ -22,16 +23,47 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 4] = [Self::Key, Self::Neither, Self::Probe, Self::Plain];
 
-    /// The step that acts outside, with its scripts in `folder`.
-    fn step(self, folder: &str) -> String {
-        let (script, how) = match self {
-            Self::Plain => ("look.sh", String::new()),
-            Self::Key => ("once.sh", ", effect: effectful, idempotent: true".to_owned()),
-            Self::Probe => ("do.sh", format!(", effect: effectful, timeout: 2s, probe: [bash, '{folder}/ask.sh']")),
-            Self::Neither => ("do.sh", ", effect: effectful".to_owned()),
+    /// The step that acts outside.
+    fn step(self, outside: &Outside) -> String {
+        let (run, how) = match self {
+            Self::Plain => ("[cat, answer.txt]".to_owned(), String::new()),
+            Self::Key => {
+                (outside.call("once $CHECKREIN_IDEMPOTENCY_KEY"), ", effect: effectful, idempotent: true".to_owned())
+            }
+            Self::Probe => {
+                let probe = outside.call("ask $CHECKREIN_IDEMPOTENCY_KEY");
+                (
+                    outside.call("do $CHECKREIN_IDEMPOTENCY_KEY"),
+                    format!(", effect: effectful, timeout: 2s, probe: {probe}"),
+                )
+            }
+            Self::Neither => (outside.call("do $CHECKREIN_IDEMPOTENCY_KEY"), ", effect: effectful".to_owned()),
         };
-        format!("- {{id: send, run: [bash, '{folder}/{script}'], needs: [write]{how}}}")
+        format!("- {{id: send, run: {run}, needs: [write]{how}}}")
     }
+}
+
+/// How long a request takes before and after the thing is done: long enough to be killed in.
+const BEFORE: Duration = Duration::from_millis(60);
+const AFTER: Duration = Duration::from_millis(150);
+
+/// What was done outside: the key of each request that was carried out.
+type Done = Arc<Mutex<Vec<String>>>;
+
+/// `do KEY` does it; `once KEY` does it unless that key has been seen; `ask KEY` says whether it was done.
+fn serve(call: &str, done: &Done) -> Reply {
+    let (verb, key) = call.split_once(' ').expect("every call names its key");
+    if verb == "ask" {
+        return Reply::Exit(i32::from(!done.lock().unwrap().iter().any(|seen| seen == key)));
+    }
+    std::thread::sleep(BEFORE);
+    let mut keys = done.lock().unwrap();
+    if verb == "do" || !keys.iter().any(|seen| seen == key) {
+        keys.push(key.to_owned());
+    }
+    drop(keys);
+    std::thread::sleep(AFTER);
+    Reply::Exit(0)
 }
 
 /// The most kills of one story: a run that is killed for ever never shows how it ends.
@@ -40,37 +72,23 @@ const KILLS_MAX: u64 = 30;
 pub(crate) struct Story {
     kind: Kind,
     world: World,
-    outside: Outside,
+    done: Done,
     random: u64,
 }
 
 impl Story {
     pub(crate) fn new(kind: Kind, seed: u64) -> Self {
-        let outside = Outside::open();
+        let done = Done::default();
+        let doing = Arc::clone(&done);
+        let outside = Outside::new(move |call| serve(call, &doing));
         let world = World::new("sed -i s/41/42/ answer.txt");
+        let step = kind.step(&outside);
         let task = format!(
             "task: write and send\nobjective: answer.txt must say 42, and somebody must be told.\nworkspace: ./project\n\
-             policy: policy.yaml\nagent: {{command: [./agent.sh]}}\nplan:\n- {{id: write, prompt: write 42}}\n{}\n",
-            kind.step(world.path("").to_str().unwrap())
+             policy: policy.yaml\nagent: {{command: [./agent.sh]}}\nplan:\n- {{id: write, prompt: write 42}}\n{step}\n"
         );
         world.write("task.yaml", &task);
-        world.write("look.sh", "cat answer.txt\n");
-        let port = outside.port();
-        for (script, request) in
-            [("do", "do sent $CHECKREIN_IDEMPOTENCY_KEY"), ("once", "once sent $CHECKREIN_IDEMPOTENCY_KEY")]
-        {
-            let body = format!(
-                "exec 3<>/dev/tcp/127.0.0.1/{port} || exit 9\necho \"{request}\" >&3\nread -r answer <&3\n[ \"$answer\" = done ]\n"
-            );
-            world.write(&format!("{script}.sh"), &body);
-        }
-        world.write(
-            "ask.sh",
-            &format!(
-                "exec 3<>/dev/tcp/127.0.0.1/{port} || exit 9\necho \"ask sent\" >&3\nread -r answer <&3 || exit 9\n[ \"$answer\" = yes ]\n"
-            ),
-        );
-        Self { kind, world, outside, random: seed }
+        Self { kind, world, done, random: seed }
     }
 
     /// Tells it to its end; says how often it was killed.
@@ -150,7 +168,9 @@ impl Story {
         if let Some(effect) = unknown {
             assert_eq!(self.kind, Kind::Neither, "only an effect that nothing can tell needs a person: {effect}");
             let key = effect["key"].as_str().unwrap();
-            let word = if self.outside.count("sent") > 0 { "--done" } else { "--not-done" };
+            // Whoever looks while a request is still under way sees nothing, and would be wrong.
+            std::thread::sleep(BEFORE + AFTER);
+            let word = if self.done.lock().unwrap().is_empty() { "--not-done" } else { "--done" };
             self.world.run(&["effects", "settle", key, word, "--reason", "looked at the other side"]).ends_with(0);
             return;
         }
@@ -165,7 +185,7 @@ impl Story {
             std::fs::read_dir(self.world.path("project")).unwrap().map(|e| e.unwrap().file_name()).collect();
         let strange = names.iter().find(|n| *n != "answer.txt" && *n != ".checkrein-apply");
         assert_eq!(strange, None, "nothing is left behind in the target");
-        let sent = self.outside.count("sent");
+        let sent = self.done.lock().unwrap().len();
         let expected = usize::from(self.kind != Kind::Plain);
         assert_eq!(sent, expected, "{:?}: what happens outside happens once", self.kind);
         let task = self.world.task();

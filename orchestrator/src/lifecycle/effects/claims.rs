@@ -58,6 +58,9 @@ impl Turn<'_> {
         if terms.class == EffectClass::ReadOnly && terms.mode == ToolMode::Allow {
             return Ok(Some(Reason::NoEffect));
         }
+        if !matches!(&self.task.state, State::Running { job: JobKind::Step { .. }, .. }) {
+            return self.illegal("evidence is gathered without acting outside; start nothing");
+        }
         self.forget_superseded(&step, key);
         let before = self.entry(&key).cloned();
         let mut entry = before.clone().unwrap_or_else(|| new_entry(key, request, self.task.id.clone(), self.at));
@@ -76,6 +79,7 @@ impl Turn<'_> {
                 call: hash,
                 class: terms.class,
                 standing: Standing::NotStarted {},
+                shown: None,
                 gate: None,
             },
         };
@@ -138,7 +142,8 @@ impl Turn<'_> {
         let call = &request.call;
         let holds = matches!(
             &self.task.state,
-            State::Running { job: JobKind::Step { step, .. }, worker, .. } if *step == call.step && *worker == request.worker
+            State::Running { job: JobKind::Step { step, .. } | JobKind::Evidence { step }, worker, .. }
+                if *step == call.step && *worker == request.worker
         );
         if !guard!(EffectOfThisAttempt, holds && request.epoch == self.task.epoch) {
             return Some("the attempt is over; start nothing".to_owned());

@@ -4,9 +4,10 @@
 //! allows is bound to that checkpoint and to the digest of the call; whatever
 //! changes closes it again.
 
-use checkrein_shared::ids::StepId;
+use std::collections::BTreeSet;
+
 use checkrein_shared::records::{
-    Allowance, Checkpoint, EffectClass, EffectEntry, EffectGate, EvidenceKind, EvidenceRef, Trigger,
+    Allowance, Checkpoint, EffectCall, EffectClass, EffectEntry, EffectGate, EvidenceKind, EvidenceRef, Trigger,
 };
 
 use super::super::task::Subject;
@@ -36,7 +37,6 @@ impl Turn<'_> {
             }
             _ => None,
         };
-        open.call = entry.call_hash;
         match allowed {
             Some(allowed) => {
                 open.gate = None;
@@ -44,38 +44,42 @@ impl Turn<'_> {
             }
             None => {
                 open.gate = Some(CallGate::Closed { person: entry.gate == EffectGate::Person });
+                (open.call, open.shown) = (entry.call_hash, None);
                 Err(())
             }
         }
     }
 
-    /// Notes what the dry run printed, where the checkpoint before a call names it.
-    pub(in super::super) fn note_dry_run(&mut self, checkpoint: &Checkpoint) {
+    /// Notes that a checkpoint before a call shows exactly this call, and what its dry run printed.
+    pub(in super::super) fn note_shown(&mut self, checkpoint: &Checkpoint) {
         if checkpoint.trigger != Trigger::ToolBeforeHighRisk {
             return;
         }
-        let waiting: Vec<_> = self.task.effects.iter().filter(|open| open.gate.is_some()).cloned().collect();
-        for open in waiting {
-            let name = EvidenceRef::new(EvidenceKind::Log, &format!("dry-run-{}-e{}", open.step, checkpoint.epoch));
-            let printed = name.ok().filter(|name| checkpoint.evidence.artifact_refs.contains(name));
-            if let (Some(printed), Some(mut entry)) = (printed, self.entry(&open.key).cloned()) {
-                entry.dry_run_output = Some(printed);
+        let named: BTreeSet<&EvidenceRef> = checkpoint.summary.completed.iter().flat_map(|claim| &claim.refs).collect();
+        for at in 0..self.task.effects.len() {
+            let open = &self.task.effects[at];
+            let call = EffectCall::shown_as(&open.step, open.call);
+            if open.gate.is_none() || !named.contains(&call) {
+                continue;
+            }
+            let (key, prefix) = (open.key, format!("dry-run-{}-", open.step));
+            self.task.effects[at].shown = Some(checkpoint.integrity.checkpoint_hash);
+            let is_dry_run = |r: &&&EvidenceRef| r.kind() == EvidenceKind::Log && r.name().starts_with(&prefix);
+            let printed = named.iter().find(is_dry_run).map(|r| (*r).clone());
+            if let Some(mut entry) = self.entry(&key).cloned() {
+                entry.dry_run_output = printed;
                 self.put(entry);
             }
         }
     }
 
-    /// Opens the gates that the subject was about, once each.
+    /// Opens the gates of the calls that the subject shows, once each.
     pub(in super::super) fn open_call_gates(&mut self, subject: &Subject) {
-        if subject.trigger != Trigger::ToolBeforeHighRisk {
-            return;
-        }
         let hash = subject.checkpoint.hash;
         let approved_by: Vec<String> =
             self.task.approvals.iter().filter(|a| a.checkpoint_hash == hash).map(|a| a.by.clone()).collect();
         let mut grants = self.task.usage.grants;
-        let of_subject = |open: &&mut OpenEffect| subject.step.as_ref() == Some(&open.step);
-        for open in self.task.effects.iter_mut().filter(of_subject) {
+        for open in self.task.effects.iter_mut().filter(|open| open.shown == Some(hash)) {
             let Some(CallGate::Closed { person }) = open.gate else { continue };
             grants += 1;
             open.gate = Some(CallGate::Open {
@@ -97,31 +101,25 @@ impl Turn<'_> {
         }
     }
 
-    /// The calls of the subject's step that wait at their gates.
-    fn at_gate(&self, step: Option<&StepId>) -> impl Iterator<Item = &OpenEffect> {
-        self.task.effects.iter().filter(move |open| open.gate.is_some() && step == Some(&open.step))
+    /// The calls that the subject shows and that wait at their gates.
+    fn at_gate(&self) -> impl Iterator<Item = &OpenEffect> {
+        let hash = self.task.subject.as_ref().map(|subject| subject.checkpoint.hash);
+        self.task.effects.iter().filter(move |open| open.gate.is_some() && hash.is_some() && open.shown == hash)
     }
 
     /// Whether a call that the subject shows wants a person.
-    pub(in super::super) fn call_wants_person(&self, trigger: Trigger) -> bool {
-        let step = self.task.subject.as_ref().and_then(|s| s.step.as_ref());
-        let wants = |open: &OpenEffect| open.gate.as_ref().is_some_and(CallGate::wants_person);
-        trigger == Trigger::ToolBeforeHighRisk && self.at_gate(step).any(wants)
+    pub(in super::super) fn call_wants_person(&self) -> bool {
+        self.at_gate().any(|open| open.gate.as_ref().is_some_and(CallGate::wants_person))
     }
 
     /// Whether a call that the subject shows can't be undone.
-    pub(in super::super) fn call_is_irreversible(&self, trigger: Trigger) -> bool {
-        let step = self.task.subject.as_ref().and_then(|s| s.step.as_ref());
-        trigger == Trigger::ToolBeforeHighRisk && self.at_gate(step).any(|o| o.class == EffectClass::Irreversible)
+    pub(in super::super) fn call_is_irreversible(&self) -> bool {
+        self.at_gate().any(|open| open.class == EffectClass::Irreversible)
     }
 
-    /// What the gate of a call is about, for people.
-    pub(in super::super) fn call_text(&self, trigger: Trigger) -> Option<String> {
-        if trigger != Trigger::ToolBeforeHighRisk {
-            return None;
-        }
-        let step = self.task.subject.as_ref().and_then(|s| s.step.as_ref());
-        let open = self.at_gate(step).next()?;
+    /// What the subject's gate is about, for people, where it is before a call.
+    pub(in super::super) fn call_text(&self) -> Option<String> {
+        let open = self.at_gate().next()?;
         let entry = self.entry(&open.key)?;
         let argv = entry.call.argv().iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" ");
         let shown: String = argv.chars().take(300).collect();

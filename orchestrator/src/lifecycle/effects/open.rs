@@ -20,6 +20,8 @@ pub struct OpenEffect {
     pub class: EffectClass,
     /// Where it stands.
     pub standing: Standing,
+    /// The hash of the checkpoint that shows exactly this call to those who have to agree.
+    pub shown: Option<Digest>,
     /// Who has to agree before it starts; `None` where nobody does, or the permission is used up.
     pub gate: Option<CallGate>,
 }

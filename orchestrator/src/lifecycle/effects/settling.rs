@@ -4,10 +4,11 @@
 //! happened. A task that waits for the answer goes on with its step, which asks
 //! the ledger again.
 
-use checkrein_shared::coordinator::Settlement;
+use checkrein_shared::coordinator::{ProbeAnswer, Settled, Settlement};
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{Conversation, EffectEntry, EffectStatus, JobKind};
+use checkrein_shared::records::{EffectEntry, EffectStatus};
 
+use super::super::decision::Reason;
 use super::super::task::{About, State};
 use super::super::turn::{Handled, Turn};
 use super::{Standing, ledger};
@@ -18,6 +19,11 @@ impl Turn<'_> {
         let Some(mut entry) = self.entry(&settlement.key).cloned() else {
             return self.illegal("its ledger has no such effect");
         };
+        let probed = matches!(settlement.outcome, Settled::Probed(ProbeAnswer::NotDone | ProbeAnswer::Unclear));
+        if probed && settlement.epoch != self.task.epoch {
+            // It may be about an earlier start than the newest. That something happened is true whenever it comes.
+            return Ok(Some(Reason::StaleEpoch));
+        }
         if let Some(reason) = ledger::settle(&mut entry, settlement, self.at) {
             return Ok(Some(reason));
         }
@@ -64,20 +70,15 @@ impl Turn<'_> {
         if self.entry(key).is_some_and(|entry| matches!(entry.status, EffectStatus::Unknown { .. })) {
             return;
         }
-        let waits = |state: &State| match state {
-            State::Waiting { item } => match &item.about {
-                About::Effect { key: asked, step } if asked == key => Some(step.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let again = |step| JobKind::Step { step, conversation: Conversation::Same };
-        if let Some(step) = waits(&self.task.state) {
-            self.queue(again(step));
-        } else if let State::Paused { from, .. } = &mut self.task.state
-            && let Some(step) = waits(from)
+        let waits = |state: &State| matches!(state, State::Waiting { item } if matches!(&item.about, About::Effect { key: asked, .. } if asked == key));
+        if waits(&self.task.state) {
+            return self.go_on();
+        }
+        let job = self.unfinished();
+        if let State::Paused { from, .. } = &mut self.task.state
+            && waits(from)
         {
-            **from = State::Queued { job: again(step) };
+            **from = State::Queued { job };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Effects that somebody has to agree to first: gates before calls.
 
 use checkrein_shared::coordinator::{ClaimAnswer, Settlement};
-use checkrein_shared::records::{EffectCall, EffectClass, JobKind, Judgement, Trigger};
+use checkrein_shared::records::{Basis, Claim, EffectCall, EffectClass, JobKind, Judgement, Trigger};
 
 use super::effects::{acting_under, call, done, failed};
 use super::fixture::{POLICY, World, digest, published, step, worker, written};
@@ -14,13 +14,18 @@ fn at_the_gate(world: &mut World) -> &mut World {
     assert!(matches!(world.answer(), ClaimAnswer::Gated { .. }), "{:?}", world.answer());
     let mut checkpoint = world.checkpoint(Trigger::ToolBeforeHighRisk, true, "base", "tree");
     checkpoint.plan.current_step_id = Some(step("deploy"));
+    let refs = vec![EffectCall::shown_as(&step("deploy"), call().hash()), "log:dry-run-deploy-e1".parse().unwrap()];
+    let text = "it has not started".to_owned();
+    checkpoint.summary.completed = vec![Claim { text, refs, basis: Basis::SelfReported }];
     world.take(written(checkpoint.seal().unwrap(), None))
 }
 
 fn approve_call(world: &mut World) {
     world.take(published(world.verdict(Judgement::Approved, Vec::new())));
     let item = world.task.items()[0].clone();
-    assert!(item.reason.contains("\"make\" \"deploy\", which can't be undone"), "{}", item.reason);
+    assert!(
+        item.reason.contains("\"make\" \"deploy\", which can't be undone; its dry run printed `log:dry-run-deploy-e1`")
+    );
     world.take(EventKind::Approved { by: "ada".into(), hash: item.hash, note: None });
     assert_eq!((world.state(), world.job()), ("queued", "step"));
 }
@@ -48,6 +53,28 @@ fn an_irreversible_step_starts_only_after_somebody_agreed_to_exactly_this_call()
 fn gated_policy() -> String {
     POLICY.replace("on: [changeset.before_apply], blocking: true", "on: [changeset.before_apply, tool.before_high_risk], blocking: true")
         .replace("verifiers:\n  unit: {run: [sh, test.sh], timeout: 1m, network: none, carry: [], from_base: [], covers: [\"**\"]}\n", "")
+}
+
+#[test]
+fn a_gate_opens_only_for_the_call_that_its_checkpoint_shows() {
+    let mut world = acting_under(EffectClass::Irreversible, &gated_policy());
+    world.running();
+    world.take(world.claim());
+    // Asked again from another place after the checkpoint was drawn up.
+    let mut request = world.request(call());
+    request.call.cwd = "elsewhere".into();
+    world.take(EventKind::EffectClaimed { request: Box::new(request) });
+    let mut checkpoint = world.checkpoint(Trigger::ToolBeforeHighRisk, true, "base", "tree");
+    let refs = vec![EffectCall::shown_as(&step("deploy"), call().hash())];
+    checkpoint.summary.completed = vec![Claim { text: "it has not started".into(), refs, basis: Basis::SelfReported }];
+    world.take(written(checkpoint.seal().unwrap(), None));
+    world.take(published(world.verdict(Judgement::Approved, Vec::new())));
+    while let Some(item) = world.task.items().first().map(|item| (*item).clone()) {
+        world.take(EventKind::Approved { by: "ada".into(), hash: item.hash, note: None });
+    }
+    world.running();
+    world.take(world.claim());
+    assert_eq!((world.status(), world.task.effects[0].shown), ("proposed", None));
 }
 
 #[test]

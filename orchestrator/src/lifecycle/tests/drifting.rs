@@ -3,7 +3,7 @@
 use checkrein_shared::records::{AttemptOutcome, Judgement};
 
 use super::fixture::{World, digest, published};
-use crate::lifecycle::{EventKind, Reason, State};
+use crate::lifecycle::{Effect, EventKind, Reason, State, VERDICT_TABLE, VerdictState};
 
 #[test]
 fn drift_during_review_makes_verdicts_stale_rebases_and_reviews_again() {
@@ -32,7 +32,15 @@ fn stale_is_sticky_even_when_the_target_comes_back() {
     world.take(world.drift("moved")).running();
     // A, B, A: the target is again what the first verdict was given for.
     world.take(world.gate("work", "base", "tree"));
-    assert!(!world.task.verdicts[0].stale.is_empty());
+    // The new round inherited it anew, so the first is history: stale for ever.
+    assert_eq!(world.task.verdicts.len(), 1);
+    let inherited = world.task.verdicts[0].inherited_from.clone().unwrap();
+    let row = world.effects.iter().find_map(|effect| match effect {
+        Effect::PutRow { table, key, value } if table == VERDICT_TABLE && *key == inherited.to_string() => Some(value),
+        _ => None,
+    });
+    let first: VerdictState = serde_json::from_value(row.unwrap().clone()).unwrap();
+    assert!(!first.stale.is_empty());
 }
 
 #[test]

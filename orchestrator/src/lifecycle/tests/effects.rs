@@ -6,7 +6,7 @@ use std::time::Duration;
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest, ProbeAnswer, Settled, Settlement};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{
-    CallArguments, EffectCall, EffectClass, EffectEntry, EffectResult, EffectStatus, StepAction,
+    CallArguments, EffectCall, EffectClass, EffectEntry, EffectResult, EffectStatus, JobKind, StepAction,
 };
 use checkrein_shared::time::Span;
 
@@ -300,6 +300,45 @@ fn a_probes_not_done_counts_only_when_the_effect_can_no_longer_be_under_way() {
     assert_eq!(world.status(), "failed");
     world.take(world.claim());
     assert!(matches!(world.answer(), ClaimAnswer::Granted { .. }));
+}
+
+#[test]
+fn a_probes_not_done_of_an_older_attempt_counts_for_nothing() {
+    let mut world = acting(EffectClass::Effectful);
+    at_the_probe(&mut world);
+    let old = world.task.epoch;
+    world.lost().running();
+    world.now = world.now.plus(Duration::from_secs(90));
+    for answer in [ProbeAnswer::NotDone, ProbeAnswer::Unclear] {
+        assert_eq!(world.ignored(world.settled_by(old, Settled::Probed(answer))), Reason::StaleEpoch);
+    }
+    world.take(world.settled_by(old, Settled::Probed(ProbeAnswer::Done)));
+    assert_eq!(world.status(), "done", "that it happened is true whenever it comes");
+}
+
+#[test]
+fn a_plan_that_says_later_how_to_find_out_lets_a_waiting_task_go_on() {
+    let mut world = acting(EffectClass::Effectful);
+    world.claimed_and_lost();
+    let mut plan = world.task.plan.clone();
+    plan.version += 1;
+    plan.steps[0].handling.probe = Some(vec!["./is-deployed".into()]);
+    world.take(EventKind::Amended { by: "ada".into(), spec: None, plan: Some(plan) });
+    assert_eq!((world.state(), world.job()), ("queued", "step"));
+    world.running();
+    world.take(world.claim());
+    assert!(matches!(world.answer(), ClaimAnswer::Probe { .. }), "{:?}", world.answer());
+}
+
+#[test]
+fn evidence_is_gathered_without_acting_outside() {
+    let mut world = acting(EffectClass::ReadOnly);
+    world.running();
+    let State::Running { job, .. } = &mut world.task.state else { panic!() };
+    *job = JobKind::Evidence { step: step("deploy") };
+    assert_eq!(world.ignored(world.claim()), Reason::NoEffect);
+    world.task.plan.steps[0].effect = EffectClass::Effectful;
+    assert!(world.refused(world.claim()).contains("without acting outside"));
 }
 
 #[test]

@@ -7,10 +7,11 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{InstanceId, StepId, TaskId};
 use checkrein_shared::policy::{self, CompiledPolicy};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, Author, Budgets, ChangesetRef, ChangesetState, Checkpoint, Confidence, ConstraintRef,
-    Coverage, EffectClass, EffectEntry, EvidenceIndex, EvidenceState, Finding, FindingStatus, Handling, Integrity,
-    IssueRef, Judgement, Objective, Plan, PlanProgress, Resume, Reviewer, ReviewerType, Risk, Role, Severity,
-    SourceRef, Step, StepAction, Summary, Trigger, Verdict, WorkspaceState,
+    Attempt, AttemptOutcome, Author, Budgets, ChangesetRef, ChangesetState, CheckOutcome, Checked, Checkpoint,
+    Confidence, ConstraintRef, Coverage, EffectClass, EffectEntry, EvidenceIndex, EvidenceState, Finding,
+    FindingStatus, Handling, Integrity, IssueRef, Judgement, Objective, Plan, PlanProgress, Precondition, Resume,
+    Reviewer, ReviewerType, Risk, Role, RunStateRef, SavePoint, Severity, SourceRef, Step, StepAction, Summary,
+    Trigger, Verdict, WorkspaceState,
 };
 use checkrein_shared::time::Timestamp;
 
@@ -185,7 +186,9 @@ impl World {
                 assert_eq!(*digest, Digest::of(bytes), "a blob is named by its bytes");
                 self.blobs.insert(*digest, bytes.clone());
             }
-            if let Effect::PutRow { value, .. } = effect {
+            if let Effect::PutRow { table, value, .. } = effect
+                && table == crate::lifecycle::EFFECT_TABLE
+            {
                 let entry: EffectEntry = serde_json::from_value(value.clone()).unwrap();
                 self.ledger.insert(entry.key, entry);
             }
@@ -234,6 +237,24 @@ impl World {
             outcome,
         };
         EventKind::AttemptEnded { attempt: Box::new(attempt) }
+    }
+
+    pub(super) fn conditions(&self) -> EventKind {
+        let checks = vec![Checked { condition: Precondition::WorkspacePresent, outcome: CheckOutcome::Pass {} }];
+        EventKind::PreconditionsChecked { epoch: self.task.epoch, worker: worker(), checks }
+    }
+
+    /// A save point of the running attempt, on the task's base.
+    pub(super) fn saved(&self, at: &str, state: &str, tree: &str) -> EventKind {
+        let save_point = SavePoint {
+            epoch: self.task.epoch,
+            step: step(at),
+            run_state: RunStateRef { digest: digest(state), turns: 1, tokens_used: 0, tokens_total: 0 },
+            base: self.task.base.unwrap_or(digest("base")),
+            tree: digest(tree),
+            evidence_index: Some(digest("index")),
+        };
+        EventKind::SavePointTaken { worker: worker(), save_point: Box::new(save_point) }
     }
 
     pub(super) fn step_done(&self, id: &str) -> EventKind {

@@ -4,7 +4,7 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::records::Judgement;
 
 use super::fixture::{POLICY, World, digest, finding, published};
-use crate::lifecycle::{EventKind, State};
+use crate::lifecycle::{Effect, EventKind, Reason, State};
 
 fn approve(by: &str, hash: Digest) -> EventKind {
     EventKind::Approved { by: by.into(), hash, note: None }
@@ -151,4 +151,25 @@ fn a_person_closes_a_finding_with_a_reason() {
     world.refused(close("f-2"));
     world.take(close("f-1"));
     assert!(world.task.findings.is_empty());
+}
+
+#[test]
+fn a_deadline_that_passed_while_nothing_ran_leaves_five_minutes_after_a_reminder() {
+    let minutes = |minutes: u64| std::time::Duration::from_secs(60 * minutes);
+    let mut world = World::new(&["work"]);
+    world.waiting();
+    let item = world.task.items()[0].clone();
+    let missed = EventKind::DeadlineMissed { item: item.id.clone() };
+    assert_eq!(world.ignored(missed.clone()), Reason::Superseded, "it has not passed yet");
+    world.now = item.deadline.unwrap().plus(minutes(600));
+    let reminded = world.now;
+    world.take(missed.clone());
+    assert_eq!(world.task.items()[0].deadline, Some(reminded.plus(minutes(5))));
+    let timer = |effect: &Effect| matches!(effect, Effect::SetTimer { at, .. } if *at == reminded.plus(minutes(5)));
+    assert!(world.effects.iter().any(timer));
+    world.now = reminded.plus(minutes(4));
+    assert_eq!(world.ignored(missed.clone()), Reason::Superseded, "a second start does not move it again");
+    world.take(EventKind::ItemExpired { item: item.id, stage: 0 });
+    assert_eq!(world.state(), "blocked");
+    assert_eq!(world.ignored(missed), Reason::NotInThisState);
 }

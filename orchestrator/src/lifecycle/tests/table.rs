@@ -66,6 +66,8 @@ fn events(world: &World) -> Vec<(&'static str, EventKind)> {
         ("DispatchTimedOut", EventKind::DispatchTimedOut { epoch: world.task.epoch }),
         ("Checkpoint, no gate", written(world.checkpoint(Trigger::PlanSubgraphDone, false, "base", "tree"), None)),
         ("Checkpoint, gate", world.gate("work", "base", "tree")),
+        ("PreconditionsChecked", world.conditions()),
+        ("SavePointTaken", world.saved("work", "state", "saved tree")),
         ("AttemptEnded, failed", world.step_failed("work", "boom")),
         (
             "AttemptEnded, released",

@@ -1,6 +1,7 @@
 use std::fs;
 
 use checkrein_shared::digest::Digest;
+use proptest::prelude::*;
 
 use super::*;
 
@@ -32,8 +33,8 @@ fn what_was_applied_is_there_after_reopening_with_the_head_that_it_stands_for() 
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), CACHE).unwrap();
     assert_eq!(index.head(), head(0));
-    index.apply(&changes(&[("a", Some("1")), ("b", Some("2")), ("c", Some("3"))]), head(1)).unwrap();
-    index.apply(&changes(&[("a", Some("4")), ("b", None), ("d", None)]), head(2)).unwrap();
+    index.apply(changes(&[("a", Some("1")), ("b", Some("2")), ("c", Some("3"))]), head(1)).unwrap();
+    index.apply(changes(&[("a", Some("4")), ("b", None), ("d", None)]), head(2)).unwrap();
     drop(index);
     let index = Index::open(folder.path(), CACHE).unwrap();
     assert_eq!(index.head(), head(2));
@@ -47,7 +48,8 @@ fn an_entry_that_came_back_otherwise_than_it_was_applied_is_noticed_at_open() {
     for (key, value) in [("a", Some("x")), ("a", None), ("new", Some("x"))] {
         let folder = tempfile::tempdir().unwrap();
         let index = Index::open(folder.path(), CACHE).unwrap();
-        index.apply(&changes(&[("a", Some("1")), ("b", Some("2"))]), head(1)).unwrap();
+        index.apply(changes(&[("a", Some("1")), ("b", Some("2"))]), head(1)).unwrap();
+        index.write().unwrap();
         // As if a page had been lost or had kept an older content.
         match value {
             Some(value) => index.db().insert(key, value).unwrap(),
@@ -63,7 +65,8 @@ fn an_entry_that_came_back_otherwise_than_it_was_applied_is_noticed_at_open() {
 fn an_index_without_a_mark_but_with_entries_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), CACHE).unwrap();
-    index.apply(&changes(&[("a", Some("1"))]), head(1)).unwrap();
+    index.apply(changes(&[("a", Some("1"))]), head(1)).unwrap();
+    index.write().unwrap();
     index.db().remove(MARK).unwrap();
     drop(index);
     assert!(matches!(Index::open(folder.path(), CACHE).err(), Some(IndexError::Damaged(_))));
@@ -81,7 +84,8 @@ fn no_file_of_the_index_can_make_opening_panic() {
     let index = Index::open(folder.path(), CACHE).unwrap();
     for count in 1..=50u64 {
         let key = format!("k{count}");
-        index.apply(&changes(&[(&key, Some(&"v".repeat(300)))]), head(count)).unwrap();
+        index.apply(changes(&[(&key, Some(&"v".repeat(300)))]), head(count)).unwrap();
+        index.write().unwrap();
     }
     index.checkpoint().unwrap();
     let expected = all(&index);
@@ -104,6 +108,89 @@ fn no_file_of_the_index_can_make_opening_panic() {
                     assert_eq!(found.len() as u64, index.head().count);
                 }
                 fs::write(&path, &whole).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_comes_and_goes_again_and_again_takes_no_more_and_more_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(folder.path(), CACHE).unwrap();
+    let mut sizes = Vec::new();
+    for round in 0..200u64 {
+        // 100 entries come and the 100 before them go: 20,000 in all.
+        let name = |number: u64| format!("{number:08}").into_bytes();
+        let put = (round * 100..round * 100 + 100).map(|number| (name(number), Some(vec![7; 300])));
+        let removed = (round.saturating_sub(1) * 100..round * 100).map(|number| (name(number), None));
+        index.apply(put.chain(removed).collect(), head(round + 1)).unwrap();
+        index.write().unwrap();
+        if round % 50 == 49 {
+            index.checkpoint().unwrap();
+            sizes.push(index.disk_bytes().unwrap());
+        }
+    }
+    assert!(sizes[3] <= sizes[1] * 2 && sizes[3] < 32 << 20, "{sizes:?}");
+    drop(index);
+    assert_eq!(Index::open(folder.path(), CACHE).unwrap().head(), head(200));
+}
+
+/// What happens to an index; the numbers are keys.
+#[derive(Debug, Clone)]
+enum Step {
+    Put(u8, u8),
+    Remove(u8),
+    Write,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..12u8, any::<u8>()).prop_map(|(key, value)| Step::Put(key, value)),
+        3 => (0..12u8).prop_map(Step::Remove),
+        1 => Just(Step::Write),
+        1 => Just(Step::Reopen),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn readers_see_every_change_at_once_wherever_it_lies(steps in steps(), from in 0..14u8, to in 0..14u8) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut index = Index::open(folder.path(), CACHE).unwrap();
+        let mut model = std::collections::BTreeMap::new();
+        for (count, step) in (1u64..).zip(steps) {
+            match step {
+                Step::Put(key, value) => {
+                    model.insert(vec![b'a', key], vec![value]);
+                    index.apply([(vec![b'a', key], Some(vec![value]))].into(), head(count)).unwrap();
+                }
+                Step::Remove(key) => {
+                    model.remove([b'a', key].as_slice());
+                    index.apply([(vec![b'a', key], None)].into(), head(count)).unwrap();
+                }
+                Step::Write => index.write().unwrap(),
+                Step::Reopen => {
+                    let known = index.head();
+                    drop(index);
+                    index = Index::open(folder.path(), CACHE).unwrap();
+                    prop_assert_eq!(index.head(), known);
+                }
+            }
+            let (from, to) = (vec![b'a', from], vec![b'a', to]);
+            let mut found = Vec::new();
+            index.visit(&from, Some(&to), &mut |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                Ok(true)
+            }).unwrap();
+            let expected: Vec<_> =
+                model.iter().filter(|(key, _)| **key >= from && **key < to).map(|(k, v)| (k.clone(), v.clone())).collect();
+            prop_assert_eq!(found, expected);
+            for key in 0..12u8 {
+                prop_assert_eq!(&index.get(&[b'a', key]).unwrap(), &model.get([b'a', key].as_slice()).cloned());
             }
         }
     }

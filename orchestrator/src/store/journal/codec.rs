@@ -5,6 +5,8 @@
 //! prepared in two pieces, with the chain's own fields left out between them, so
 //! that only joining and hashing is left to the one thread that appends.
 
+use std::ops::Range;
+
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::json;
@@ -105,30 +107,39 @@ pub(in crate::store) struct Draft {
     pub version: u64,
 }
 
-/// The fields that sort before `previous` and `sequence`.
-#[derive(Serialize)]
-struct Front<'a> {
-    at: &'a Timestamp,
-    cause: &'a Option<MessageId>,
-    decision: &'a Value,
-    event: &'a Value,
-    kind: &'a str,
-    messages: &'a [OutgoingMessage],
+/// Members of an object in canonical form; they must come in the order of their names.
+struct Members {
+    text: Vec<u8>,
+    begin: usize,
 }
 
-/// The field between them.
-#[derive(Serialize)]
-struct Middle<'a> {
-    rows: &'a [RowChange],
-}
+impl Members {
+    fn new(begin: &[u8]) -> Self {
+        let mut text = Vec::with_capacity(1024);
+        text.extend_from_slice(begin);
+        Self { text, begin: begin.len() }
+    }
 
-/// The fields that sort after them.
-#[derive(Serialize)]
-struct Back<'a> {
-    state: &'a Value,
-    task: &'a Option<TaskId>,
-    timers: &'a [TimerChange],
-    version: u64,
+    fn name(&mut self, name: &str) {
+        if self.text.len() > self.begin {
+            self.text.push(b',');
+        }
+        self.text.push(b'"');
+        self.text.extend_from_slice(name.as_bytes());
+        self.text.extend_from_slice(b"\":");
+    }
+
+    fn small<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), json::Error> {
+        self.name(name);
+        self.text.extend_from_slice(&json::canonical(value)?);
+        Ok(())
+    }
+
+    /// A value that may be large is not copied first.
+    fn large(&mut self, name: &str, value: &Value) -> Result<(), json::Error> {
+        self.name(name);
+        json::append_canonical(value, &mut self.text)
+    }
 }
 
 /// A draft and its canonical text but for the chain's fields.
@@ -138,18 +149,32 @@ pub(in crate::store) struct Prepared {
     front: Vec<u8>,
     middle: Vec<u8>,
     back: Vec<u8>,
+    /// Where the state's text lies in `back`.
+    state: Range<usize>,
 }
 
 impl Prepared {
     /// Does everything that does not depend on the record's place.
     pub(in crate::store) fn new(draft: Draft) -> Result<Self, json::Error> {
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = &draft;
-        let mut front = json::canonical(&Front { at, cause, decision, event, kind, messages })?;
-        let mut middle = json::canonical(&Middle { rows })?.split_off(1);
-        let back = json::canonical(&Back { state, task, timers, version: *version })?.split_off(1);
-        front.pop();
-        middle.pop();
-        Ok(Self { front, middle, back, draft })
+        let mut front = Members::new(b"{");
+        front.small("at", at)?;
+        front.small("cause", cause)?;
+        front.large("decision", decision)?;
+        front.large("event", event)?;
+        front.small("kind", kind)?;
+        front.small("messages", messages)?;
+        let mut middle = Members::new(b"");
+        middle.small("rows", rows)?;
+        let mut back = Members::new(b"");
+        back.large("state", state)?;
+        let state_range = "\"state\":".len()..back.text.len();
+        back.small("task", task)?;
+        back.small("timers", timers)?;
+        back.small("version", version)?;
+        let (front, middle, mut back) = (front.text, middle.text, back.text);
+        back.push(b'}');
+        Ok(Self { front, middle, back, state: state_range, draft })
     }
 
     pub(in crate::store) fn draft(&self) -> &Draft {
@@ -185,7 +210,21 @@ impl Prepared {
         Head { count: sequence, hash: Some(hash) }
     }
 
-    /// The record at its place.
+    /// The canonical text of the state.
+    pub(in crate::store) fn state_text(&self) -> &[u8] {
+        &self.back[self.state.clone()]
+    }
+
+    /// Drops the values whose text is all that is needed from here on. Taking large values apart is slow, so
+    /// whoever brought them does it, and not one of the threads that everybody waits for.
+    pub(in crate::store) fn slim(mut self) -> Self {
+        if self.draft.task.is_some() {
+            (self.draft.event, self.draft.decision, self.draft.state) = (Value::Null, Value::Null, Value::Null);
+        }
+        self
+    }
+
+    /// The record at its place; see [`Prepared::slim`] for what it may lack.
     pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> Recorded {
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = self.draft;
         let sequence = head.count;
@@ -210,6 +249,15 @@ impl Prepared {
 
 /// Takes a line apart and checks the hash. The bytes are the record's.
 pub(super) fn open_line(line: &[u8]) -> Result<(Digest, &[u8]), String> {
+    let (hash, record) = parts(line)?;
+    match Digest::of(record) {
+        found if found == hash => Ok((hash, record)),
+        found => Err(format!("the record's bytes have the hash {found}, the line says {hash}")),
+    }
+}
+
+/// Takes a line apart without checking the hash: that was done when it was scanned.
+pub(super) fn parts(line: &[u8]) -> Result<(Digest, &[u8]), String> {
     let record = line
         .strip_prefix(OPEN)
         .and_then(|rest| rest.split_at_checked(DIGEST_BYTES))
@@ -218,11 +266,7 @@ pub(super) fn open_line(line: &[u8]) -> Result<(Digest, &[u8]), String> {
         return Err("the line is not `{\"hash\":...,\"record\":...}`".to_owned());
     };
     let hash = std::str::from_utf8(hash).ok().and_then(|text| text.parse::<Digest>().ok());
-    let Some(hash) = hash else { return Err("the hash is not a digest".to_owned()) };
-    match Digest::of(record) {
-        found if found == hash => Ok((hash, record)),
-        found => Err(format!("the record's bytes have the hash {found}, the line says {hash}")),
-    }
+    hash.map(|hash| (hash, record)).ok_or_else(|| "the hash is not a digest".to_owned())
 }
 
 /// The fields that tie a record to the one before.

@@ -27,7 +27,7 @@ pub(in crate::store) struct Entry {
 impl Entry {
     /// The record.
     pub(in crate::store) fn decode(&self) -> Result<Recorded, String> {
-        let (hash, record) = codec::open_line(&self.bytes)?;
+        let (hash, record) = codec::parts(&self.bytes)?;
         codec::decode(hash, record)
     }
 
@@ -42,7 +42,7 @@ impl Entry {
 
     /// The record, if its text is exactly what would be written again.
     pub(in crate::store) fn decode_strictly(&self) -> Result<Recorded, String> {
-        let (hash, record) = codec::open_line(&self.bytes)?;
+        let (hash, record) = codec::parts(&self.bytes)?;
         codec::decode_strictly(self.format, hash, record)
     }
 }

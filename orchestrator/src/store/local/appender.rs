@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
@@ -29,6 +30,13 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// How many delivered messages one record names.
 const DELIVERED_MAX: usize = 1_000;
+
+/// From so many records on, a batch is taken for the work of a crowd.
+const CROWD: usize = 8;
+
+/// How often, and how long each time, the appender waits for the rest of a crowd.
+const WAITS_MAX: u32 = 4;
+const WAIT: Duration = Duration::from_micros(50);
 
 /// Every how many records the head file is written, besides at each segment's birth.
 const HEAD_EVERY: u64 = 10_000;
@@ -73,6 +81,8 @@ pub(super) struct Appender {
     /// Delivered messages that no record names yet.
     delivered: Vec<MessageId>,
     delivered_at: Option<Timestamp>,
+    /// How many commits the last batch held.
+    crowd: usize,
 }
 
 impl Appender {
@@ -91,6 +101,7 @@ impl Appender {
             versions: HashMap::new(),
             delivered: Vec::new(),
             delivered_at: None,
+            crowd: 0,
         }
     }
 
@@ -99,13 +110,14 @@ impl Appender {
         while let Some(first) = commands.blocking_recv() {
             let mut batch = Vec::new();
             let mut versions = HashMap::new();
-            let mut bytes = 0;
+            let (mut bytes, mut waits) = (0, 0);
             let mut next = Some(first);
             while let Some(command) = next {
                 bytes += self.stage(command, &mut batch, &mut versions);
                 let full = batch.len() >= BATCH_RECORDS_MAX || bytes >= BATCH_BYTES_MAX;
-                next = if full { None } else { commands.try_recv().ok() };
+                next = if full { None } else { self.more(&mut commands, batch.len(), &mut waits) };
             }
+            self.crowd = batch.len();
             self.stage_delivered(&mut batch);
             if !batch.is_empty() {
                 self.append(batch, versions);
@@ -118,6 +130,21 @@ impl Appender {
             self.append(batch, HashMap::new());
         }
         self.write_head();
+    }
+
+    /// What else is to go to the disk now. Callers whose commits went there together come
+    /// back together: a moment's patience lets them share the next sync, too. A lone caller never waits.
+    fn more(&self, commands: &mut mpsc::Receiver<Command>, staged: usize, waits: &mut u32) -> Option<Command> {
+        loop {
+            if let Ok(command) = commands.try_recv() {
+                return Some(command);
+            }
+            if self.crowd < CROWD || staged >= self.crowd || *waits == WAITS_MAX {
+                return None;
+            }
+            *waits += 1;
+            std::thread::sleep(WAIT);
+        }
     }
 
     /// Takes a command into the batch, or answers it; returns about how many bytes it adds.
@@ -193,16 +220,21 @@ impl Appender {
         let prepared: Vec<&Prepared> = batch.iter().map(|staged| &staged.prepared).collect();
         let appended = match self.writer.append(&prepared) {
             Ok(appended) => appended,
-            Err(error) => return refuse(batch, error),
+            Err(error) => {
+                self.note_refused(Some(error.to_string()));
+                return refuse(batch, error);
+            }
         };
+        self.note_refused(None);
         let sequence = self.writer.head().count;
         // Every batch holds all notes that there were.
         self.delivered.clear();
         let mut durable = Vec::with_capacity(batch.len());
         for (Staged { prepared, reply }, appended) in batch.into_iter().zip(appended) {
+            let state = prepared.state_text().to_vec();
             let recorded = prepared.into_recorded(previous, appended.head);
             previous = appended.head.hash;
-            durable.push(Durable { recorded, position: appended.position, reply });
+            durable.push(Durable { recorded, state, position: appended.position, reply });
         }
         self.versions.extend(versions.into_iter().map(|(task, version)| (task, (version, sequence))));
         if self.versions.len() > VERSIONS_MAX {
@@ -215,6 +247,10 @@ impl Appender {
         if self.writer.take_born() || sequence >= self.head_written + HEAD_EVERY {
             self.write_head();
         }
+    }
+
+    fn note_refused(&self, why: Option<String>) {
+        *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
     /// Notes the head outside the chain. A failure is no loss: the next one is written later.

@@ -3,8 +3,9 @@
 //! It works on what is durable already, while the appender waits for the disk
 //! with the next batch.
 
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -16,7 +17,10 @@ use crate::store::model::{Committed, Recorded};
 use crate::store::projection::{DELIVERED, Delivered, Projection};
 
 /// Every how many records the index is pushed to the disk: bounds what a restart replays.
-const CHECKPOINT_EVERY: u64 = 10_000;
+const CHECKPOINT_EVERY: u64 = 20_000;
+
+/// After so long without a record, the index is written.
+const IDLE: Duration = Duration::from_millis(200);
 
 /// How many batches are indexed at once.
 const BATCHES_MAX: usize = 8;
@@ -24,9 +28,11 @@ const BATCHES_MAX: usize = 8;
 /// Where the answer to a commit goes.
 pub(super) type Reply = oneshot::Sender<Result<Committed, CommitError>>;
 
-/// A record that is on the disk.
+/// A record that is on the disk. That of a task holds neither event, decision nor state any more; their text is there.
 pub(super) struct Durable {
     pub(super) recorded: Recorded,
+    /// The text of the state.
+    pub(super) state: Vec<u8>,
     pub(super) position: Position,
     pub(super) reply: Option<Reply>,
 }
@@ -35,7 +41,19 @@ pub(super) struct Durable {
 pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: FolderLock) {
     let mut durable = *shared.head.borrow();
     let mut checkpointed = durable.count;
-    while let Ok(mut records) = batches.recv() {
+    loop {
+        let mut records = match batches.recv_timeout(IDLE) {
+            Ok(records) => records,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                // Nobody waits: what is only in memory is written, and the next start has nothing to replay.
+                note_failure(shared.with_index(|index| index.write().map_err(Error::Index)), "written");
+                match batches.recv() {
+                    Ok(records) => records,
+                    Err(RecvError) => break,
+                }
+            }
+        };
         for more in batches.try_iter().take(BATCHES_MAX - 1) {
             records.extend(more);
         }
@@ -59,8 +77,8 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
 fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), String> {
     let applied = shared.with_index(|index| {
         let mut projection = Projection::new(index);
-        for Durable { recorded, position, .. } in records {
-            projection.add(recorded, *position).map_err(Error::Index)?;
+        for Durable { recorded, state, position, .. } in records {
+            projection.add_with(recorded, *position, state).map_err(Error::Index)?;
         }
         projection.finish().map_err(Error::Index)
     });
@@ -101,8 +119,12 @@ fn forget_delivered(shared: &Shared, records: &[Durable]) {
 }
 
 fn checkpoint(shared: &Shared) {
-    let result = shared.with_index(|index| index.checkpoint().map_err(Error::Index));
+    note_failure(shared.with_index(|index| index.checkpoint().map_err(Error::Index)), "made durable");
+}
+
+/// Nobody waits for this: the journal has everything, and the next commit mends the index.
+fn note_failure(result: Result<(), Error>, what: &str) {
     if let Err(error) = result {
-        tracing::error!(%error, "can't make the store's index durable");
+        tracing::error!(%error, "the store's index can't be {what}");
     }
 }

@@ -12,6 +12,8 @@ mod prune;
 pub(in crate::store) mod read;
 mod shared;
 
+pub(super) use open::rebuild_index;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -96,6 +98,11 @@ impl LocalStore {
         self.rebuilt.as_deref()
     }
 
+    /// Why nothing can be stored now, as far as the newest attempt tells: a full disk, or one that fails.
+    pub fn refused(&self) -> Option<String> {
+        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn sender(&self) -> Result<mpsc::Sender<Command>, Error> {
         self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or(Error::Closed)
     }
@@ -167,7 +174,7 @@ impl Store for LocalStore {
     }
 
     async fn commit(&self, task: &TaskId, expected_version: u64, commit: Commit) -> Result<Committed, CommitError> {
-        let prepared = check::prepare(task, expected_version, commit)?;
+        let prepared = check::prepare(task, expected_version, commit)?.slim();
         let (reply, answer) = oneshot::channel();
         self.send(Command::Commit { prepared: Box::new(prepared), expected_version, reply }).await?;
         answer.await.unwrap_or(Err(CommitError::Store(Error::Closed)))

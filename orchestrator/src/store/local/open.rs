@@ -70,6 +70,18 @@ pub(super) fn index_at(folder: &Path, cache_bytes: u64, head: Head) -> Result<(I
     ready_index(folder, cache_bytes, (front, head), found)
 }
 
+/// Moves the index aside and makes a new one from the journal alone; whoever calls this holds the folder's lock.
+pub(in crate::store) fn rebuild_index(folder: &Path, options: &Options) -> Result<Head, Error> {
+    let journal_folder = journal_folder(folder);
+    let opened = journal::open_from(&journal_folder, options.segment_bytes_max, None, true, None)?;
+    let head = opened.writer.head();
+    let why = "somebody asked for it";
+    let index = rebuild(&index_folder(folder), &journal_folder, (opened.front, head), options.cache_bytes, why)?;
+    finish_pruning(folder, &index)?;
+    HeadFile::new(&journal_folder).write(head).map_err(Error::io("write the journal's head file"))?;
+    Ok(head)
+}
+
 /// Where the journal begins, as far as the index knows.
 pub(super) fn front_of(index: &Index) -> Result<Option<Front>, IndexError> {
     let text = index.get(keys::FRONT)?;
@@ -213,6 +225,7 @@ fn start(
         reader: Reader::new(journal_folder.clone()),
         head: watch::Sender::new(opened.writer.head()),
         delivered: Mutex::new(HashSet::new()),
+        refused: Mutex::new(None),
         failure: Mutex::new(None),
     });
     let (commands, receiver) = mpsc::channel(QUEUE_LENGTH);

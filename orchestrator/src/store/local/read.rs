@@ -173,9 +173,23 @@ pub(in crate::store) fn events(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Recorded>, Error> {
-    let (from, to) = (keys::event(task, after.saturating_add(1)), keys::event(task, u64::MAX));
-    let found = collect(source, &from, &to, limit)?;
-    found.iter().map(|(_, value)| source.record(pointer(value)?.position)).collect()
+    let first = after.saturating_add(1);
+    let (from, to) = (keys::event(task, first), keys::event(task, u64::MAX));
+    let mut positions = Vec::new();
+    // The rest of the group that the first one lies in, and whole groups from there on.
+    let mut visit = |key: &[u8], value: &[u8]| {
+        let (places, rest) = value.as_chunks::<{ Position::BYTES }>();
+        let Some(group) = keys::first_version_of(key).filter(|_| rest.is_empty()) else {
+            return Err(IndexError::Damaged("the places of events can't be read".to_owned()));
+        };
+        let found = (group..).zip(places).filter(|(version, _)| *version >= first);
+        positions.extend(found.map(|(_, place)| Position::decode(place)).take(limit - positions.len()));
+        Ok(positions.len() < limit)
+    };
+    if limit > 0 {
+        source.visit(&from, &to, &mut visit)?;
+    }
+    positions.into_iter().map(|position| source.record(position)).collect()
 }
 
 pub(super) fn records_after(

@@ -30,6 +30,8 @@ pub(super) struct Shared {
     pub(super) head: watch::Sender<Head>,
     /// Messages whose delivery is noted but not yet in the index.
     pub(super) delivered: Mutex<HashSet<MessageId>>,
+    /// Why the newest attempt to append to the journal failed; `None` when it worked.
+    pub(super) refused: Mutex<Option<String>>,
     /// Why the index can't be used now. The indexer tries to mend it whenever there is work.
     pub(super) failure: Mutex<Option<String>>,
 }

@@ -31,8 +31,8 @@ impl Projection<'_> {
     pub(super) fn add_tombstones(&mut self, record: &Record, position: Position) -> Result<(), IndexError> {
         let Tombstones { tombstones } = event_of(record)?;
         for (ordinal, tombstone) in (0u64..).zip(&tombstones) {
-            let pointer = Pointer::new(position, ordinal, json(tombstone)?);
-            self.put(keys::tombstone(&tombstone.task), pointer.encode());
+            let pointer = Pointer::encode_with(position, ordinal, &json(tombstone)?);
+            self.put(keys::tombstone(&tombstone.task), pointer);
         }
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Projection<'_> {
         if self.changes.is_empty() {
             return Ok(());
         }
-        self.index.apply(&std::mem::take(&mut self.changes), self.head)
+        self.index.apply(std::mem::take(&mut self.changes), self.head)
     }
 
     fn flush_if_large(&mut self) -> Result<(), IndexError> {

@@ -85,12 +85,12 @@ impl Map for MemoryMap {
         self.range(from, to, visit)
     }
 
-    fn apply(&self, changes: &Changes, head: Head) -> Result<(), IndexError> {
+    fn apply(&self, changes: Changes, head: Head) -> Result<(), IndexError> {
         let mut inner = self.inner();
         for (key, value) in changes {
             match value {
-                Some(value) => drop(inner.by_key.insert(key.clone(), value.clone())),
-                None => drop(inner.by_key.remove(key)),
+                Some(value) => drop(inner.by_key.insert(key, value)),
+                None => drop(inner.by_key.remove(&key)),
             }
         }
         inner.head = head;

@@ -24,6 +24,7 @@ use crate::digest::Digest;
 use crate::time::Timestamp;
 use folders::Folders;
 
+pub use read::{read as read_from, size as size_in};
 pub use verify::{Damage, VerifyReport, verify_folder};
 
 /// The folder of unfinished writes, beside the blobs so that a rename suffices.

@@ -11,8 +11,13 @@ use std::path::Path;
 use super::{Error, path_of};
 use crate::digest::Digest;
 
-/// Reads at most `limit` bytes of the blob and checks its digest.
-pub(super) fn read(root: &Path, digest: Digest, limit: u64) -> Result<Vec<u8>, Error> {
+/// Reads at most `limit` bytes of a blob below `root` and checks its digest. Changes nothing, so the folder may be
+/// somebody else's.
+///
+/// # Errors
+///
+/// As [`super::super::Blobs::get`].
+pub fn read(root: &Path, digest: Digest, limit: u64) -> Result<Vec<u8>, Error> {
     let path = path_of(root, digest);
     let doing = || format!("read {}", path.display());
     let Some(file) = open(&path)? else { return Err(Error::Missing(digest)) };
@@ -29,8 +34,12 @@ pub(super) fn read(root: &Path, digest: Digest, limit: u64) -> Result<Vec<u8>, E
     }
 }
 
-/// The size of the blob's file, if there is one.
-pub(super) fn size(root: &Path, digest: Digest) -> Result<Option<u64>, Error> {
+/// The size of a blob's file below `root`, if there is one. Changes nothing.
+///
+/// # Errors
+///
+/// As [`super::super::Blobs::size`].
+pub fn size(root: &Path, digest: Digest) -> Result<Option<u64>, Error> {
     let path = path_of(root, digest);
     match std::fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_file() => Ok(Some(metadata.len())),

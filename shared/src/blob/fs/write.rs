@@ -77,20 +77,26 @@ fn stage(folder: &Path, bytes: &[u8]) -> Result<NamedTempFile, Error> {
 }
 
 /// Refreshes the age of a blob, if there is one; returns its size.
+///
+/// Not synced: where a power cut undoes it, it has also undone whatever was not durable yet, and what was durable
+/// already refers to the blob.
 pub(super) fn keep(root: &Path, digest: Digest) -> Result<Option<u64>, Error> {
     let Some(size) = read::size(root, digest)? else { return Ok(None) };
     let path = path_of(root, digest);
     let file = File::open(&path).map_err(|source| Error::Io { doing: format!("open {}", path.display()), source })?;
-    refresh(&file, &path)?;
+    touch(&file, &path)?;
     Ok(Some(size))
 }
 
 /// Sets the age of a blob to nothing, durably: garbage collection spares young ones.
 fn refresh(file: &File, path: &Path) -> Result<(), Error> {
-    let doing = || format!("refresh {}", path.display());
+    touch(file, path)?;
+    file.sync_all().map_err(|source| Error::Io { doing: format!("refresh {}", path.display()), source })
+}
+
+fn touch(file: &File, path: &Path) -> Result<(), Error> {
     futimens(file, &TimeSpec::UTIME_OMIT, &TimeSpec::UTIME_NOW)
-        .map_err(|errno| Error::Io { doing: doing(), source: errno.into() })?;
-    file.sync_all().map_err(|source| Error::Io { doing: doing(), source })
+        .map_err(|errno| Error::Io { doing: format!("refresh {}", path.display()), source: errno.into() })
 }
 
 /// Applies `work` to every item on a few threads; results in order, or the first error found.

@@ -115,6 +115,7 @@ impl Bench {
         config.park_grace = options.park_grace;
         config.kill_grace = Duration::from_millis(200);
         config.drift_interval = Duration::from_millis(20);
+        config.save_interval = Duration::from_millis(60);
         config.slots = options.slots;
         let worker = Worker::new(config, Arc::new(self.bus.clone()), self.blobs.clone(), self.judge.clone()).unwrap();
         let shutdown = CancellationToken::new();
@@ -148,6 +149,8 @@ impl Bench {
             applied: Vec::new(),
             approvals: Vec::new(),
             open_issues: Vec::new(),
+            resume: None,
+            later_effects: Vec::new(),
         }
     }
 

@@ -8,14 +8,14 @@ use async_trait::async_trait;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, EmbeddedBus, Queue};
 use checkrein_shared::coordinator::{
-    ClaimAnswer, ClaimRequest, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest, Receipt,
-    RedeemAnswer, RedeemRequest, Settlement, Watched,
+    ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
+    Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
 };
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, GrantId, InstanceId, TaskId};
 use checkrein_shared::json;
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, Bindings, Checkpoint, CheckpointMessage, CheckpointRef, EvidenceIndex, Job,
+    Attempt, AttemptOutcome, Bindings, Checkpoint, CheckpointMessage, CheckpointRef, EvidenceIndex, Job, SavePoint,
 };
 use checkrein_shared::time::Span;
 use tokio::sync::Notify;
@@ -55,6 +55,8 @@ pub(crate) struct State {
     /// What heartbeats are answered with once something was claimed.
     pub(crate) directive_after_claim: Option<Directive>,
     pub(crate) drift: Vec<DriftReport>,
+    pub(crate) saved: Vec<SavePoint>,
+    pub(crate) conditions: Vec<ConditionsReport>,
     pub(crate) watched: Vec<Watched>,
     pub(crate) directive: Option<Directive>,
     pub(crate) heartbeats: u32,
@@ -216,6 +218,22 @@ impl Coordinator for Judge {
             act(&self.project);
         }
         Ok(RedeemAnswer::Redeemed)
+    }
+
+    async fn save_point(&self, request: SaveRequest) -> Result<SaveAnswer, Error> {
+        let mut state = self.state();
+        if state.leased.get(&request.task_id) != Some(&request.save_point.epoch) {
+            return Ok(SaveAnswer::Refused { reason: "the lease is lost".into() });
+        }
+        state.saved.push(request.save_point);
+        drop(state);
+        self.changed.notify_waiters();
+        Ok(SaveAnswer::Saved)
+    }
+
+    async fn conditions(&self, report: ConditionsReport) -> Result<(), Error> {
+        self.state().conditions.push(report);
+        Ok(())
     }
 
     async fn claim_effect(&self, request: ClaimRequest) -> Result<ClaimAnswer, Error> {

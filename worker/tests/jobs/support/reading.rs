@@ -6,7 +6,7 @@ use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
 use checkrein_shared::records::{ChangesetRef, EvidenceIndex, EvidenceRef};
-use checkrein_shared::tree::Changeset;
+use checkrein_shared::tree::{Changeset, node};
 
 use super::bench::Bench;
 
@@ -32,6 +32,14 @@ impl Bench {
         let found = all.iter().find(|(r, _)| r.as_str() == reference);
         let (_, bytes) = found.unwrap_or_else(|| panic!("`{reference}` is not among {names:?}"));
         String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// The text of a file in a stored tree.
+    pub(crate) async fn content(&self, tree: &Digest, path: &str) -> String {
+        let manifest = node::load_tree(&*self.blobs, *tree).await.unwrap();
+        let entry = manifest.get(&path.parse().unwrap()).unwrap_or_else(|| panic!("{path} is not in the tree"));
+        let bytes = self.blobs.get(entry.blob().unwrap(), 1 << 20).await.unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// What a changeset touches.

@@ -43,6 +43,8 @@ fn a_line_is_exactly_this_text() {
     assert_eq!(hash.to_string(), "sha256:06f514af3b2fcd115f4a86fb113964fcb66a03f6458622c41ed16cbd469821bc");
     assert_eq!(String::from_utf8(line).unwrap(), format!("{{\"hash\":\"{hash}\",\"record\":{record}}}\n"));
     assert_eq!(head, Head { count: 1, hash: Some(hash) });
+    let prepared = Prepared::new(draft(json!({ "b": 1, "a": null }), 1)).unwrap();
+    assert_eq!(prepared.state_text(), br#"{"state":"running"}"#);
 }
 
 #[test]

@@ -185,3 +185,15 @@ async fn damage_in_an_old_record_is_an_error_when_it_is_read_and_when_verified()
     fs::remove_dir_all(folder.path().join("index")).unwrap();
     assert!(LocalStore::open(folder.path(), &tiny()).unwrap_err().is_integrity(), "no index from a damaged journal");
 }
+
+#[tokio::test]
+async fn a_store_that_was_just_dropped_opens_at_once_with_its_index() {
+    let folder = tempfile::tempdir().unwrap();
+    for version in 0..12 {
+        let store = open(folder.path());
+        assert_eq!(store.rebuilt(), None, "the index was there and free");
+        store.commit(&task("t-1"), version, commit(version)).await.unwrap();
+        // Not closed: dropping frees the folder, too.
+        drop(store);
+    }
+}

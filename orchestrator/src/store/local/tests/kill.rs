@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::*;
 use crate::store::verify;
 
-const FOLDER: &str = "CHECKREIN_TEST_KILL_FOLDER";
+pub(super) const FOLDER: &str = "CHECKREIN_TEST_KILL_FOLDER";
 const KILLS: u64 = 8;
 
 /// The child: commits until it is killed, and says what was acknowledged.
@@ -38,10 +38,41 @@ async fn child() {
     }
 }
 
+/// What the child said: the newest version of each task.
+#[derive(Debug, Default)]
+pub(super) struct Acknowledged([u64; 4]);
+
+impl Acknowledged {
+    /// Takes a line; says whether it is an acknowledgement. A line that was cut short is none.
+    pub(super) fn note(&mut self, line: &str) -> bool {
+        let Some((_, rest)) = line.split_once("acknowledged ") else { return false };
+        let Some((writer, version)) = rest.split_once(' ') else { return false };
+        let (Ok(writer), Ok(version)) = (writer.parse::<usize>(), version.parse::<u64>()) else { return false };
+        self.0[writer] = self.0[writer].max(version);
+        true
+    }
+
+    /// How many records were acknowledged.
+    pub(super) fn count(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Every one of them is there.
+    pub(super) async fn check(&self, store: &LocalStore) {
+        for (writer, version) in self.0.iter().enumerate() {
+            let name = task(&format!("t-{writer}"));
+            let found = store.load(&name).await.unwrap().map_or(0, |stored| stored.version);
+            assert!(found >= *version, "task {writer}: {version} was acknowledged, {found} is there");
+            let events = store.events(&name, 0, usize::try_from(found).unwrap()).await.unwrap();
+            assert_eq!(events.len() as u64, found);
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let mut acknowledged = [0u64; 4];
+    let mut acknowledged = Acknowledged::default();
     for kill in 0..KILLS {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "store::local::tests::kill::child", "--ignored", "--nocapture"])
@@ -52,33 +83,22 @@ async fn a_killed_process_loses_nothing_that_it_acknowledged() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut left = 20 + kill * 17;
-        let mut count = |line: &str| {
-            let Some((_, rest)) = line.split_once("acknowledged ") else { return false };
-            let (writer, version) = rest.split_once(' ').unwrap();
-            let (writer, version): (usize, u64) = (writer.parse().unwrap(), version.parse().unwrap());
-            acknowledged[writer] = acknowledged[writer].max(version);
-            true
-        };
         while left > 0 {
             let line = lines.next().expect("the child ended by itself").unwrap();
-            left -= u64::from(count(&line));
+            left -= u64::from(acknowledged.note(&line));
         }
         child.kill().unwrap();
         // What it still managed to say before the kill counts as well, but for a line cut short.
-        for line in lines.map_while(Result::ok).filter(|line| line.split(' ').count() == 3) {
-            if line.starts_with("acknowledged ") && line.rsplit(' ').next().is_some_and(|version| !version.is_empty()) {
-                count(&line);
-            }
+        let mut said: Vec<String> = lines.map_while(Result::ok).collect();
+        said.pop();
+        for line in &said {
+            acknowledged.note(line);
         }
         child.wait().unwrap();
         let store = open(folder.path());
-        for (writer, version) in acknowledged.iter().enumerate() {
-            let stored = store.load(&task(&format!("t-{writer}"))).await.unwrap();
-            let found = stored.map_or(0, |stored| stored.version);
-            assert!(found >= *version, "task {writer}: {version} was acknowledged, {found} is there");
-        }
+        acknowledged.check(&store).await;
         drop(store);
         verify(folder.path()).unwrap();
     }
-    assert!(acknowledged.iter().sum::<u64>() > 300);
+    assert!(acknowledged.count() > 300);
 }

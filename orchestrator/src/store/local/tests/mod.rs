@@ -4,8 +4,10 @@ mod basics;
 mod concurrency;
 mod damage;
 mod faults;
+mod fuzz;
 mod golden;
 mod kill;
+mod power;
 mod pruning;
 
 use checkrein_shared::ids::TaskId;
