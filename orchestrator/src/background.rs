@@ -14,8 +14,8 @@ use checkrein_shared::ids::TaskId;
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
-use crate::guards::guard;
 use crate::engine::{self, Engine};
+use crate::guards::guard;
 use crate::leases::Leases;
 use crate::lifecycle::{EventKind, State, Timer};
 use crate::listing;

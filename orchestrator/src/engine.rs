@@ -15,8 +15,8 @@ use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::guards::guard;
 use crate::clock::Clock;
+use crate::guards::guard;
 use crate::inputs::{self, Loader};
 use crate::lifecycle::{
     Decision, Destination, Effect, Event, EventKind, IllegalTransition, NewTask, Reason, Task, Timer, create, decide,

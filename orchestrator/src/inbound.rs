@@ -10,9 +10,9 @@ use checkrein_shared::records::{Attempt, Checkpoint, CheckpointMessage, Role, Ve
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use tokio_util::sync::CancellationToken;
 
-use crate::guards::guard;
 use crate::coordinator::Refusals;
 use crate::engine::{self, Engine, Handled};
+use crate::guards::guard;
 use crate::inputs;
 use crate::leases::Leases;
 use crate::lifecycle::{EventKind, Reason, State};

@@ -130,8 +130,8 @@ impl Turn<'_> {
                 self.enter(State::Paused { by, since: self.at, from });
                 Ok(None)
             }
-            // Without a scratch there are no files that a person could take.
-            Some(Wish::Takeover { .. }) if self.task.tree.is_none() => {
+            // Without a scratch there are no files that a person could take, and a half-applied change is finished.
+            Some(Wish::Takeover { .. }) if self.task.tree.is_none() || self.has_redeemed() => {
                 self.queue(job);
                 Ok(None)
             }
@@ -175,8 +175,7 @@ impl Turn<'_> {
             }
             AttemptOutcome::StepFailed { error, .. } if matches!(job, JobKind::Apply { .. } | JobKind::Rebase) => {
                 // No step has failed: a half-applied change, or one that can't be rebased, is for a person to look at.
-                let item = self.new_item(None, About::Interrupted {}, error.text.clone());
-                self.enter(State::Waiting { item });
+                self.escalate(None, About::Interrupted {}, error.text.clone());
                 Ok(None)
             }
             AttemptOutcome::StepFailed { step, error, error_hash, base, tree, evidence_index } => {
@@ -255,11 +254,10 @@ impl Turn<'_> {
         self.grant_wish(wish, job)
     }
 
-    /// What there is to do for a task that is not through its gates: a half-applied change first, then the next
-    /// step, then a rebase, which measures the target and gates.
+    /// What there is to do for a task that is not through its gates: what was granted and is not applied first, then
+    /// the next step, then a rebase, which measures the target and gates.
     pub(super) fn unfinished(&self) -> JobKind {
-        let redeemed = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}));
-        match (redeemed, self.task.next_step()) {
+        match (self.task.open_grant(), self.task.next_step()) {
             (Some(grant), _) => JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() },
             (None, Some(step)) => JobKind::Step { step: step.clone(), conversation: Conversation::Same },
             (None, None) => JobKind::Rebase,

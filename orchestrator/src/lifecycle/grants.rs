@@ -57,6 +57,16 @@ impl Turn<'_> {
         }
     }
 
+    /// The apply that a worker has begun, where there is one: it is finished before anything else happens.
+    pub(super) fn half_applied(&self) -> Option<JobKind> {
+        let grant = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}))?;
+        Some(JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() })
+    }
+
+    pub(super) fn has_redeemed(&self) -> bool {
+        self.half_applied().is_some()
+    }
+
     /// Uses a grant: the last look at every binding, journaled before the target is touched.
     pub(super) fn redeem_requested(&mut self, request: &RedeemRequest) -> Handled {
         let applies = matches!(

@@ -6,7 +6,7 @@ use checkrein_shared::records::{Conversation, JobKind, Trigger};
 use crate::guards::guard;
 
 use super::decision::Reason;
-use super::task::{Answer, GrantStatus, Outcome, Slot, State, Wish};
+use super::task::{Answer, Outcome, Slot, State, Wish};
 use super::turn::{Handled, Turn};
 
 pub(super) const ENDED: &str = "the task has ended";
@@ -213,9 +213,5 @@ impl Turn<'_> {
                 Ok(None)
             }
         }
-    }
-
-    fn has_redeemed(&self) -> bool {
-        self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}))
     }
 }

@@ -82,15 +82,19 @@ impl Turn<'_> {
 
     fn item_approved(&mut self, item: &Item) -> Handled {
         let written = self.control(Trigger::ApprovalAfter);
+        if self.has_redeemed() {
+            // Whatever the question was: the change that is half in the target comes first.
+            self.task.usage.lost_attempts = 0;
+            self.go_on();
+            return Ok(None);
+        }
         match &item.about {
             About::Gate {} | About::Overlap {} if !guard!(ApprovedTargetUnchanged, self.task.drifted.is_none()) => {
                 // The consent stands, but what it was about does not: the change is rebased and reviewed again.
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
-            About::Gate {}
-                if !guard!(ApprovedSubjectUnchanged, item.stale.iter().all(|m| m.field == "findings")) =>
-            {
+            About::Gate {} if !guard!(ApprovedSubjectUnchanged, item.stale.iter().all(|m| m.field == "findings")) => {
                 // Specification or plan changed under the question: what is there now was not judged by anybody.
                 if !written {
                     self.control_always(Trigger::SpecChanged);

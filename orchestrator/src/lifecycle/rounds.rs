@@ -251,7 +251,8 @@ pub(super) fn is_complete(slots: &[Slot]) -> bool {
             })
     };
     let mut blocking = slots.iter().filter(|s| s.blocking).peekable();
-    blocking.peek().is_some() && blocking.all(|s| {
-        guard!(QuorumIsReached, approved(&s.review) >= s.quorum as usize) && guard!(NoVetoInRound, !vetoed(s))
-    })
+    blocking.peek().is_some()
+        && blocking.all(|s| {
+            guard!(QuorumIsReached, approved(&s.review) >= s.quorum as usize) && guard!(NoVetoInRound, !vetoed(s))
+        })
 }

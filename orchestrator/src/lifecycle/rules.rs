@@ -126,6 +126,8 @@ impl Turn<'_> {
 
     fn retry(&mut self, on: &On, conversation: Conversation) {
         match on {
+            // No step has failed: nobody came to carry out what was granted.
+            On::Failed if self.task.open_grant().is_some() => self.go_on(),
             On::Failed => {
                 let step = self.task.next_step().cloned();
                 match step {
@@ -197,6 +199,7 @@ impl Turn<'_> {
             On::Round | On::Timeout | On::Late => About::Gate {},
             On::Budget { budget } => About::Budget { budget: budget.clone() },
             On::Drift => About::Overlap {},
+            On::Failed if self.has_redeemed() => About::Interrupted {},
             On::EffectUnknown { step, key } => About::Effect { step: step.clone(), key: *key },
             On::Failed => match self.task.next_step().cloned() {
                 Some(step) => {

@@ -172,13 +172,15 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Queues a job.
+    /// Queues a job; where a change is half applied, that is finished first.
     pub(super) fn queue(&mut self, job: JobKind) {
+        let job = self.half_applied().unwrap_or(job);
         self.enter(State::Queued { job });
     }
 
     /// Queues a job whose message goes out only after `wait`.
     pub(super) fn queue_later(&mut self, job: JobKind, wait: Duration) {
+        let job = self.half_applied().unwrap_or(job);
         self.lose_claims(UNSAID);
         self.leave();
         self.end_conversation(&job);

@@ -12,7 +12,7 @@ use crate::guards::guard;
 
 use super::decision::Reason;
 use super::rules::On;
-use super::task::{Answer, FINDINGS_MAX, GrantStatus, OpenFinding, Slot, State, VerdictState};
+use super::task::{Answer, FINDINGS_MAX, OpenFinding, Slot, State, VerdictState};
 use super::turn::{Handled, Turn};
 
 /// The field under which a revoked key shows in a stale verdict.
@@ -59,7 +59,7 @@ impl Turn<'_> {
     fn late_negative(&mut self, verdict: &Verdict, review: &str, current: bool) -> Handled {
         match self.task.state.clone() {
             State::Queued { job: JobKind::Apply { .. } } if current => {
-                if self.is_being_applied() {
+                if self.has_redeemed() {
                     self.task.late_veto = true;
                     return Ok(None);
                 }
@@ -68,7 +68,7 @@ impl Turn<'_> {
                 self.ask_rules(On::Late)
             }
             State::Running { job: JobKind::Apply { .. }, .. } if current => {
-                if self.is_being_applied() {
+                if self.has_redeemed() {
                     self.task.late_veto = true;
                     return Ok(None);
                 }
@@ -91,10 +91,6 @@ impl Turn<'_> {
                 Ok(None)
             }
         }
-    }
-
-    fn is_being_applied(&self) -> bool {
-        self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}))
     }
 
     fn record_verdict(&mut self, verdict: &Verdict, envelope: Digest, review: &str, stale: Vec<Mismatch>) {
@@ -240,13 +236,13 @@ impl Turn<'_> {
         if !hit {
             return Ok(Some(Reason::NotInThisState));
         }
-        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
+        let (trigger, applies) = (self.task.subject.as_ref().map(|s| s.trigger), self.has_redeemed());
         match (&mut self.task.state, trigger) {
-            (State::Queued { job: JobKind::Apply { .. } } | State::Reviewing { .. }, Some(trigger)) => {
+            (State::Queued { job: JobKind::Apply { .. } } | State::Reviewing { .. }, Some(trigger)) if !applies => {
                 self.void_grants("a reviewer's key was revoked");
                 self.start_round(trigger)
             }
-            (State::Running { .. } | State::Paused { .. } | State::Waiting { .. }, _) => {
+            (State::Queued { .. } | State::Running { .. } | State::Paused { .. } | State::Waiting { .. }, _) => {
                 self.void_grants("a reviewer's key was revoked");
                 if let Some(item) = self.asked_mut() {
                     let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));

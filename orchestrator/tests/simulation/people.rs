@@ -132,8 +132,10 @@ fn choose(world: &World, task: &Task) -> Option<Action> {
 /// What a person says who was asked whether an effect happened: how it really is.
 pub(crate) fn settlement(world: &World, task: &Task) -> Option<Action> {
     let About::Effect { key, .. } = task.items().first()?.about else { return None };
-    let done = world.outside.borrow().contains(&key);
-    Some(Action::SettleEffect { key, done, reason: "I have looked".into() })
+    let outside = world.oracle.borrow().outside(key);
+    // Whoever looks closely sees that it is still at work, and waits.
+    let done = outside.happened > 0;
+    (outside.under_way == 0).then(|| Action::SettleEffect { key, done, reason: "I have looked".into() })
 }
 
 /// The tree that a person hands back.
@@ -190,6 +192,8 @@ async fn odd(world: &World, id: &TaskId) {
         }
         1 => {
             let jump = i64::try_from(world.rng.below(1_200_000)).unwrap_or(0) - 600_000;
+            // How long a command may still be under way is told by this clock: see docs/assurance.md.
+            let jump = if world.scenario.effectful { jump.min(-jump) } else { jump };
             world.say(|| format!("the wall clock jumps by {jump} ms"));
             world.clock.skew.fetch_add(jump, Ordering::Relaxed);
         }

@@ -22,6 +22,8 @@ const TEXTS: &[(&str, &str)] = &[
 version: 1
 extends: default
 workspace: {apply: per_step}
+tools:
+- {match: "step:*", effect: effectful, mode: human}
 triggers:
   changeset.after_apply: {on: true, gate: false}
   plan.subgraph_done: {on: true, gate: false}
@@ -77,12 +79,14 @@ rules:
 version: 1
 extends: default
 reviews:
-- {name: rules, kind: rules, on: [changeset.before_apply], blocking: true, timeout: 2m}
+- {name: rules, kind: rules, on: [changeset.before_apply, tool.before_high_risk], blocking: true, timeout: 2m}
 rules:
 - {id: again, on: [round], when: "round.rejections > 0", action: retry, limit: 1, then: block}
 - {id: silence, on: [timeout], when: "true", action: retry, limit: 1, then: abort}
 - {id: spent-all, on: [budget], when: "true", action: continue, limit: 2, then: escalate}
 - {id: broke, on: [failed], when: "attempt.failures < 2", action: retry, with: fresh, limit: 3, then: block}
+tools:
+- {match: "step:*", effect: effectful, mode: gate}
 budgets:
   task: {turns: 100, tokens: 100000, cost_micros: 100000, wall: 2m, rounds: 3}
 escalation:

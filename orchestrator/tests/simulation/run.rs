@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use checkrein_orchestrator::lifecycle::{NewTask, PolicyPin, SpecState, State};
-use checkrein_orchestrator::store::{CommitError, Store as _};
+use checkrein_orchestrator::lifecycle::{
+    ATTEMPT_TABLE, EFFECT_TABLE, GRANT_TABLE, NewTask, PolicyPin, RULING_TABLE, SpecState, State, VERDICT_TABLE,
+};
+use checkrein_orchestrator::store::{CommitError, Store};
 use checkrein_orchestrator::{Clock as _, EngineError};
 use checkrein_shared::api::Action;
 use checkrein_shared::ids::TaskId;
@@ -24,6 +26,9 @@ const REST_WITHIN: u64 = 4 * 3_600_000;
 
 /// No simulation needs more polls; one that does goes round in circles.
 const POLLS_MAX: u64 = 400_000;
+
+/// No task has more rows in one table.
+const ROWS_MAX: usize = 10_000;
 
 /// What came of a simulation.
 #[derive(Debug, Clone, Default)]
@@ -245,5 +250,18 @@ fn check_end(world: &World) {
     match waiting {
         Some(Ok(waiting)) if waiting.is_empty() => {}
         other => world.fail(format!("messages wait in the outbox for ever: {other:?}")),
+    }
+    check_rows(world, running.store.as_ref());
+}
+
+/// Every row that was ever written can be read, as it was written last, and no other.
+fn check_rows(world: &World, store: &dyn Store) {
+    for id in world.tasks.borrow().iter() {
+        for table in [VERDICT_TABLE, GRANT_TABLE, RULING_TABLE, EFFECT_TABLE, ATTEMPT_TABLE] {
+            let read = people::futures_now(store.rows(table, Some(id), None, ROWS_MAX));
+            let Some(Ok(rows)) = read else { return world.fail(format!("{id}: the rows of `{table}` can't be read")) };
+            let read = rows.into_iter().map(|row| (row.key, row.value)).collect();
+            world.oracle.borrow_mut().read_back(id, table, &read);
+        }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Scenario {
     pub(crate) all_inside: bool,
     /// Whether a step changes the world outside.
     pub(crate) effectful: bool,
+    /// How much that step changes there.
+    pub(crate) effect: EffectClass,
     /// How that step is handled.
     pub(crate) handling: Handling,
     /// How long there are faults, in milliseconds.
@@ -45,7 +47,8 @@ impl Scenario {
             workers: *rng.pick(&[1, 2, 2]),
             reviewers: rng.index(REVIEWERS_MAX) + 1,
             all_inside: rng.percent(40),
-            effectful: rng.percent(25),
+            effectful: rng.percent(30),
+            effect: if rng.once_in(4) { EffectClass::Irreversible } else { EffectClass::Effectful },
             handling: match rng.below(3) {
                 0 => Handling { idempotent: true, ..Handling::default() },
                 1 => Handling { probe: Some(vec!["ask".into()]), ..Handling::default() },
@@ -77,7 +80,7 @@ impl Scenario {
                 needs: before.map(|before| format!("s{before}").parse().expect("an id")).into_iter().collect(),
                 verify: vec!["unit".into()],
                 risk: Risk::R1,
-                effect: if effectful { EffectClass::Effectful } else { EffectClass::ReadOnly },
+                effect: if effectful { self.effect } else { EffectClass::ReadOnly },
                 handling: if effectful { self.handling.clone() } else { Handling::default() },
             });
         }

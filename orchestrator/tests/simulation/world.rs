@@ -1,7 +1,7 @@
 //! Everything that one simulation consists of, and what its parts share.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use checkrein_orchestrator::Orchestrator;
 use checkrein_orchestrator::store::simulated::{Crash, Disk, SimulatedStore};
 use checkrein_shared::bus::{Message, Queue};
-use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{RootId, TaskId};
 use tokio::sync::oneshot;
 
@@ -89,8 +88,6 @@ pub(crate) struct World {
     pub(crate) clock: Arc<SimClock>,
     pub(crate) disk: Arc<Disk>,
     pub(crate) targets: RefCell<BTreeMap<RootId, Target>>,
-    /// The keys of effects that really happened.
-    pub(crate) outside: RefCell<BTreeSet<Digest>>,
     pub(crate) tasks: RefCell<Vec<TaskId>>,
     pub(crate) running: RefCell<Option<Running>>,
     /// How the orchestrator's process is to end, as soon as the task that is being polled stops.
@@ -127,7 +124,6 @@ impl World {
             clock: Arc::new(SimClock::new(millis)),
             disk: Arc::new(disk),
             targets: RefCell::default(),
-            outside: RefCell::default(),
             tasks: RefCell::default(),
             running: RefCell::default(),
             crash: Cell::new(None),

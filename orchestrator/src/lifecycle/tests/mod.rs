@@ -6,6 +6,7 @@ mod accepting;
 mod calls;
 mod drifting;
 mod effects;
+mod half_applied;
 mod history;
 mod holes;
 mod paused;

@@ -55,7 +55,7 @@ fn accepted(policy: &Policy, book: &Book, before: &Task, event: &EventKind, next
 fn complete(policy: &Policy, book: &Book, before: &Task, event: &EventKind, next: &Task) -> Result<(), String> {
     let subject = next.subject.as_ref().ok_or("nothing was reviewed")?;
     let current = |v: &&VerdictState| v.round == next.round && v.bindings == subject.bindings && v.stale.is_empty();
-    let given: Vec<&VerdictState> = next.verdicts.iter().filter(current).collect();
+    let given: Vec<&VerdictState> = book.history.all_verdicts(next).filter(current).collect();
     let reviews = policy.compiled.policy().reviews.iter().filter(|r| r.blocking && r.on.contains(&subject.trigger));
     // Reviews with a condition may have been left out; those that were asked for are in the round.
     let open: Vec<&Slot> = slots(&before.state).iter().collect();
@@ -104,16 +104,20 @@ fn genuine(policy: &Policy, book: &Book, task: &Task, verdict: &VerdictState) ->
 /// Follows an inherited approval to the one that was signed, and compares what has to be the same.
 fn inherited(book: &Book, task: &Task, verdict: &VerdictState, relevant: bool) -> bool {
     let mut source = verdict.inherited_from.clone();
-    for _ in 0..task.verdicts.len() + 1 {
+    for _ in 0..book.history.all_verdicts(task).count() + 1 {
         let Some(id) = source.take() else { return false };
         if let Some(signed) = book.taken.get(&id) {
             let (old, now) = (&signed.verdict.bindings, &verdict.bindings);
             let key = book.compromised.get(&signed.signer);
             let trusted = key.is_none();
             return (trusted
-                || !task.verdicts.iter().any(|v| v.id == id && v.stale.iter().any(|m| m.field == "reviewer_key")))
+                || !book
+                    .history
+                    .all_verdicts(task)
+                    .any(|v| v.id == id && v.stale.iter().any(|m| m.field == "reviewer_key")))
                 && signed.verdict.verdict == Judgement::Approved
-                && (relevant || (old.base == now.base && old.tree == now.tree && old.changeset_hash == now.changeset_hash))
+                && (relevant
+                    || (old.base == now.base && old.tree == now.tree && old.changeset_hash == now.changeset_hash))
                 && old.spec_hash == now.spec_hash
                 && old.constraints_hash == now.constraints_hash
                 && old.plan_hash == now.plan_hash
@@ -121,7 +125,7 @@ fn inherited(book: &Book, task: &Task, verdict: &VerdictState, relevant: bool) -
                 && old.tool_schema_fingerprint == now.tool_schema_fingerprint
                 && old.runtime_version == now.runtime_version;
         }
-        source = task.verdicts.iter().find(|v| v.id == id).and_then(|v| v.inherited_from.clone());
+        source = book.history.all_verdicts(task).find(|v| v.id == id).and_then(|v| v.inherited_from.clone());
     }
     false
 }

@@ -1,6 +1,6 @@
 //! Findings: a negative verdict's stay open and in the way until they are closed in one of the three ways.
 
-use checkrein_orchestrator::lifecycle::{About, EventKind, State, Task};
+use checkrein_orchestrator::lifecycle::{About, EventKind, State, Task, VerdictState};
 use checkrein_shared::records::{FindingStatus, Verdict};
 
 use super::Book;
@@ -58,6 +58,7 @@ fn check_opened(book: &Book, before: &Task, event: &EventKind, next: &Task) -> O
     let fresh = verdict.findings.iter().filter(|finding| finding.status != FindingStatus::Fixed);
     let lost = fresh.clone().find(|f| !next.findings.iter().any(|open| open.finding.id == f.id && open.veto));
     // A verdict for a review that has one already is a duplicate, and changes nothing.
-    let duplicate = before.verdicts.iter().any(|v| v.id == verdict.review_id && v.inherited_from.is_none());
+    let given = |v: &VerdictState| v.id == verdict.review_id && v.inherited_from.is_none();
+    let duplicate = before.verdicts.iter().chain(&book.history.verdicts).any(given);
     lost.filter(|_| !duplicate).map(|finding| format!("the finding {} of a negative verdict is not open", finding.id))
 }

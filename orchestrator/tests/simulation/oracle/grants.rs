@@ -8,13 +8,14 @@ use checkrein_shared::ids::{GrantId, TaskId};
 use checkrein_shared::records::{Attempt, AttemptOutcome, Bindings, JobKind};
 
 use super::Oracle;
+use super::history::History;
 
 impl Oracle {
     pub(super) fn check_may_write(&mut self, id: &TaskId, grant: &GrantId, changeset: Digest, does: &str) {
-        let Some(task) = self.task(id) else {
+        let Some((task, history)) = self.book(id) else {
             return self.fail(format!("{id}: a worker {does}, and there is no task"));
         };
-        let found = task.grants.iter().find(|found| &found.id == grant);
+        let found = task.grants.iter().find(|found| &found.id == grant).or_else(|| history.grant(grant));
         let may = found.is_some_and(|found| {
             matches!(found.status, GrantStatus::Redeemed {} | GrantStatus::Settled {})
                 && found.changeset.hash == changeset
@@ -38,8 +39,12 @@ pub(super) fn in_force(task: &Task, bindings: &Bindings) -> Result<(), &'static 
     }
 }
 
-pub(super) fn check(before: &Task, event: &EventKind, next: &Task) -> Option<String> {
-    for grant in &next.grants {
+pub(super) fn check(history: &History, before: &Task, event: &EventKind, next: &Task) -> Option<String> {
+    let here = || next.grants.iter().chain(history.fresh_grants());
+    if let Some(old) = before.grants.iter().find(|old| here().all(|grant| grant.id != old.id)) {
+        return Some(format!("{} has vanished", old.id));
+    }
+    for grant in here() {
         let id = &grant.id;
         let old = before.grants.iter().find(|old| old.id == *id);
         let Some(old) = old else {
@@ -55,7 +60,7 @@ pub(super) fn check(before: &Task, event: &EventKind, next: &Task) -> Option<Str
             return Some(format!("{id} went from {:?} to {:?}: {why}", old.status, grant.status));
         }
     }
-    check_issued(next).or_else(|| check_applied(before, next))
+    check_issued(next).or_else(|| check_redeemed(next)).or_else(|| check_applied(history, before, next))
 }
 
 fn transition(before: &Task, event: &EventKind, old: &Grant, new: &Grant) -> Result<(), String> {
@@ -114,9 +119,30 @@ fn check_issued(next: &Task) -> Option<String> {
     stray.map(|grant| format!("{} is still open while the task is {}", grant.id, next.state.name()))
 }
 
+/// What was begun is finished before anything else is done: the target is never left half changed.
+fn check_redeemed(next: &Task) -> Option<String> {
+    let begun = next.grants.iter().find(|g| g.status == (GrantStatus::Redeemed {}))?;
+    if let Some(other) = next.grants.iter().rfind(|g| g.id != begun.id && g.status == (GrantStatus::Issued {})) {
+        return Some(format!("{} was issued, and {} is half carried out", other.id, begun.id));
+    }
+    let finishes = match &next.state {
+        State::Queued { job } | State::Running { job, .. } => {
+            matches!(job, JobKind::Apply { grant, .. } if *grant == begun.id)
+        }
+        State::Reviewing { .. } | State::Held { .. } => false,
+        _ => true,
+    };
+    (!finishes).then(|| format!("{} is half carried out, and the task is {:?}", begun.id, next.state))
+}
+
 /// What reached the target counts once.
-fn check_applied(before: &Task, next: &Task) -> Option<String> {
-    let settled = |task: &Task| task.grants.iter().filter(|g| g.status == (GrantStatus::Settled {})).count();
-    let (new, grown) = (settled(next).saturating_sub(settled(before)), next.applied.len() - before.applied.len());
+fn check_applied(history: &History, before: &Task, next: &Task) -> Option<String> {
+    let settled = |grant: &&Grant| grant.status == (GrantStatus::Settled {});
+    let was = before.grants.iter().filter(settled).count();
+    let is = next.grants.iter().chain(history.fresh_grants()).filter(settled).count();
+    if !next.applied.starts_with(&before.applied) {
+        return Some("what was applied has changed".to_owned());
+    }
+    let (new, grown) = (is.saturating_sub(was), next.applied.len() - before.applied.len());
     (new != grown).then(|| format!("{new} grants were settled, and {grown} changes count as applied"))
 }

@@ -6,6 +6,7 @@ mod chain;
 mod effects;
 mod findings;
 mod grants;
+mod history;
 mod shape;
 mod verdicts;
 
@@ -20,11 +21,14 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{GrantId, InstanceId, MessageId, ReviewId, RootId, TaskId};
 use checkrein_shared::records::{Job, ReviewRequest, Verdict};
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::blobs::MemoryBlobs;
 use crate::policies::POLICIES;
 use crate::scenario::Scenario;
 use effects::Effects;
+pub(crate) use effects::{Outside, Start};
+use history::History;
 
 /// What a reviewer really signed.
 #[derive(Debug, Clone)]
@@ -45,6 +49,7 @@ pub(crate) struct Book {
     pub(crate) taken: BTreeMap<ReviewId, Signed>,
     pub(crate) compromised: BTreeMap<InstanceId, checkrein_shared::time::Timestamp>,
     pub(crate) effects: Effects,
+    pub(crate) history: History,
     pub(crate) newest_request: Option<ReviewRequest>,
     /// The largest state so far, in bytes.
     pub(crate) state_bytes_max: usize,
@@ -57,6 +62,8 @@ pub(crate) struct Oracle {
     /// Whether the other side recognises an effect that is made again.
     idempotent: bool,
     books: BTreeMap<TaskId, Book>,
+    /// What really goes on outside, by key.
+    outside: BTreeMap<Digest, Outside>,
     /// The head of the journal, as the oracle keeps it outside.
     head: Head,
     /// What reviewers signed, by envelope.
@@ -77,6 +84,7 @@ impl Oracle {
             policy: scenario.policy,
             idempotent: scenario.handling.idempotent,
             books: BTreeMap::new(),
+            outside: BTreeMap::new(),
             head: Head::default(),
             signed: BTreeMap::new(),
             owed: BTreeSet::new(),
@@ -104,6 +112,12 @@ impl Oracle {
 
     pub(crate) fn task(&self, id: &TaskId) -> Option<&Task> {
         self.books.get(id)?.task.as_ref()
+    }
+
+    /// The newest state of a task, and what has left it.
+    fn book(&self, id: &TaskId) -> Option<(&Task, &History)> {
+        let book = self.books.get(id)?;
+        Some((book.task.as_ref()?, &book.history))
     }
 
     pub(crate) fn tasks(&self) -> impl Iterator<Item = &Task> {
@@ -183,6 +197,15 @@ impl Oracle {
         self.check(known == head, || format!("the journal ends with {head:?}, and not with {known:?}"));
     }
 
+    /// What the store has in a table of a task, now that everything is over.
+    pub(crate) fn read_back(&mut self, task: &TaskId, table: &str, read: &BTreeMap<String, Value>) {
+        let known: BTreeMap<String, Value> =
+            self.books.get(task).map(|book| book.history.table(table)).unwrap_or_default();
+        let differs = read.iter().find(|(key, value)| known.get(*key) != Some(value));
+        let lost = known.keys().find(|key| !read.contains_key(*key)).or(differs.map(|(key, _)| key)).cloned();
+        self.check(lost.is_none(), || format!("{task}: the row {lost:?} of `{table}` is not what was written"));
+    }
+
     /// Looks at what has become durable.
     pub(crate) fn look(&mut self, disk: &Disk) {
         for recorded in disk.take_fresh() {
@@ -199,7 +222,8 @@ impl Oracle {
         self.owed.extend(record.messages.iter().map(|message| message.id.clone()));
         if record.kind == "store.delivered" {
             let noted = record.event["messages"].as_array().cloned().unwrap_or_default();
-            let lost = noted.iter().filter_map(|id| id.as_str()).find(|id| !self.taken.iter().any(|t| t.as_str() == *id));
+            let lost =
+                noted.iter().filter_map(|id| id.as_str()).find(|id| !self.taken.iter().any(|t| t.as_str() == *id));
             let lost = lost.map(ToOwned::to_owned);
             self.check(lost.is_none(), || format!("{lost:?} counts as delivered, and the bus never took it"));
         }
@@ -218,9 +242,12 @@ impl Oracle {
             format!("{id}: event {} follows event {}", record.version, expected - 1)
         });
         book.version = record.version;
+        if let Err(what) = book.history.follow(record) {
+            self.fail(format!("{id} event {}: {what}", record.version));
+        }
         if let Some(before) = book.task.take() {
             match EventKind::deserialize(&record.event) {
-                Ok(event) => self.turn(&mut book, &before, &event, &next),
+                Ok(event) => self.turn(&mut book, &before, &event, &next, record),
                 Err(error) => self.fail(format!("{id}: an event can't be read: {error}")),
             }
         }
@@ -229,20 +256,27 @@ impl Oracle {
     }
 
     /// One event: what was, what happened, what is.
-    fn turn(&mut self, book: &mut Book, before: &Task, event: &EventKind, next: &Task) {
+    fn turn(&mut self, book: &mut Book, before: &Task, event: &EventKind, next: &Task, record: &Record) {
         self.take_verdict(book, event);
         if let EventKind::KeyCompromised { reviewer, since } = event {
             let earlier = book.compromised.get(reviewer).copied();
             book.compromised.insert(reviewer.clone(), earlier.map_or(*since, |earlier| earlier.min(*since)));
         }
-        let at = || format!("{} event {} ({})", next.id, book.version, event.name());
+        let version = book.version;
+        let at = || format!("{} event {version} ({})", next.id, event.name());
         let mut wrong = Vec::new();
         wrong.extend(shape::check(before, event, next));
         wrong.extend(chain::check(&self.blobs, &book.chain, before, event, next));
-        wrong.extend(grants::check(before, event, next));
+        wrong.extend(history::check(&book.history, before, next));
+        wrong.extend(grants::check(&book.history, before, event, next));
         wrong.extend(verdicts::check(book, before, event, next));
         wrong.extend(findings::check(book, before, event, next));
         wrong.extend(authority::check(self.policy(), book, before, event, next));
+        if let Some(accepted) = next.accepted.as_ref() {
+            book.effects.accepted.insert(accepted.hash);
+        }
+        wrong.extend(self.ledger(book, before, event, record));
+        wrong.extend(effects::check_end(&book.effects, next));
         let first = wrong.first().map(|what| format!("{}: {what}", at()));
         if let Some(what) = first {
             self.fail(what);
@@ -257,7 +291,6 @@ impl Oracle {
             let too_large = bytes > shape::STATE_BYTES_MAX;
             self.check(!too_large, || format!("{}: the state has {bytes} bytes", next.id));
         }
-        book.effects.follow(event);
     }
 
     /// Remembers which genuine verdict a task took.

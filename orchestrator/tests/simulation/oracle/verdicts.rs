@@ -1,4 +1,5 @@
 //! Verdicts: none vanishes, none that went stale counts again, none counts twice, none counts that somebody else gave.
+//! One that no decision needs any more leaves the state, and is found in its history from then on.
 
 use checkrein_orchestrator::lifecycle::{Answer, EventKind, Slot, State, Task, VerdictState};
 use checkrein_shared::records::ReviewKind;
@@ -6,25 +7,26 @@ use checkrein_shared::records::ReviewKind;
 use super::Book;
 use super::grants::in_force;
 
-/// How many verdicts a state keeps.
-const KEPT: usize = 40;
-
 pub(super) fn check(book: &Book, before: &Task, event: &EventKind, next: &Task) -> Option<String> {
     for old in &before.verdicts {
-        let new = next.verdicts.iter().find(|new| same(new, old));
-        match new {
-            None if next.verdicts.len() < KEPT => return Some(format!("the verdict of {} has vanished", old.id)),
-            None => {}
+        let mut places = next.verdicts.iter().chain(book.history.fresh_verdicts());
+        match places.find(|new| same(new, old)) {
+            None => return Some(format!("the verdict of {} has vanished", old.id)),
             Some(new) if !old.stale.is_empty() && !old.stale.iter().all(|m| new.stale.contains(m)) => {
                 return Some(format!("the verdict of {} was stale and is not any more", old.id));
             }
-            Some(new) if new.verdict != old.verdict || new.bindings != old.bindings => {
+            Some(new) if (VerdictState { stale: old.stale.clone(), ..new.clone() }) != *old => {
                 return Some(format!("the verdict of {} was changed", old.id));
             }
             Some(_) => {}
         }
     }
-    for verdict in &next.verdicts {
+    let known = |past: &&VerdictState| before.verdicts.iter().any(|old| same(old, past));
+    if let Some(verdict) = book.history.fresh_verdicts().iter().find(|past| !known(past) && past.at != next.updated_at)
+    {
+        return Some(format!("the verdict of {} is history, and was never in the state", verdict.id));
+    }
+    for verdict in next.verdicts.iter().chain(book.history.fresh_verdicts()) {
         if let Some(what) = check_one(book, next, verdict) {
             return Some(what);
         }
@@ -32,13 +34,13 @@ pub(super) fn check(book: &Book, before: &Task, event: &EventKind, next: &Task) 
     check_keys(event, next).or_else(|| check_answers(before, event, next))
 }
 
-fn same(one: &VerdictState, other: &VerdictState) -> bool {
+pub(super) fn same(one: &VerdictState, other: &VerdictState) -> bool {
     one.id == other.id && one.inherited_from == other.inherited_from && one.at == other.at
 }
 
 fn check_one(book: &Book, next: &Task, verdict: &VerdictState) -> Option<String> {
     let id = &verdict.id;
-    let again = next.verdicts.iter().filter(|v| v.id == *id && v.inherited_from.is_none()).count();
+    let again = book.history.all_verdicts(next).filter(|v| v.id == *id && v.inherited_from.is_none()).count();
     if verdict.inherited_from.is_none() && again > 1 {
         return Some(format!("two verdicts of {id} count"));
     }

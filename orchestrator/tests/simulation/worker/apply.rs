@@ -23,6 +23,9 @@ pub(super) async fn run(attempt: &Attempt, grant: &GrantId, reference: &Changese
     if attempt.work(world.rng.between(50, 2_000)).await == Directive::Lost {
         return;
     }
+    if breaks(attempt) {
+        return attempt.report(jobs::broken(attempt)).await;
+    }
     if !lock(attempt) {
         return jobs::release(attempt, 1_000).await;
     }
@@ -38,6 +41,11 @@ pub(super) async fn run(attempt: &Attempt, grant: &GrantId, reference: &Changese
     if let Some(outcome) = outcome {
         attempt.report(outcome).await;
     }
+}
+
+/// Whether the disk is full, or something of the kind.
+fn breaks(attempt: &Attempt) -> bool {
+    attempt.world.fault(attempt.world.scenario.misconduct / 3)
 }
 
 /// A file lock: it is free again when its holder is dead.
@@ -125,6 +133,9 @@ async fn put(
             return Some(conflict(attempt, grant));
         }
         world.oracle.borrow_mut().writes(&attempt.job.task_id, grant, reference.hash);
+        if breaks(attempt) {
+            return Some(jobs::broken(attempt));
+        }
         write(attempt, &change.path.to_string(), change.new);
         written.push((change.path.to_string(), change.old.cloned(), change.new.cloned()));
         if world.fault(world.scenario.misconduct / 3) {

@@ -94,6 +94,24 @@ fn failed(attempt: &Attempt, step: &StepId, base: &Tree, tree: &Tree) -> Attempt
     }
 }
 
+/// An apply that could not be carried out.
+pub(super) fn broken(attempt: &Attempt) -> AttemptOutcome {
+    let step = attempt.job.plan.steps.last().map(|step| step.id.clone()).expect("a plan has steps");
+    AttemptOutcome::StepFailed {
+        step,
+        error: IssueRef {
+            id: "failed".into(),
+            severity: Severity::High,
+            text: "the disk is full".into(),
+            refs: Vec::new(),
+        },
+        error_hash: Digest::of("the disk is full"),
+        base: None,
+        tree: None,
+        evidence_index: None,
+    }
+}
+
 async fn done(attempt: &Attempt, id: &StepId, base: &Tree, tree: &Tree, order: Directive) {
     let job = &attempt.job;
     let last = job.plan.steps.iter().all(|s| &s.id == id || job.completed.contains(&s.id));
