@@ -63,6 +63,13 @@ impl Turn<'_> {
         Some(JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() })
     }
 
+    pub(super) fn finish_first(&self, job: JobKind) -> JobKind {
+        match self.half_applied() {
+            Some(begun) if !guard!(BegunIsFinished, begun == job) => begun,
+            _ => job,
+        }
+    }
+
     pub(super) fn has_redeemed(&self) -> bool {
         self.half_applied().is_some()
     }

@@ -117,7 +117,7 @@ impl Turn<'_> {
 
     /// Nobody could answer while nothing ran: people are reminded, and have a little time before the deadline counts.
     pub(super) fn deadline_missed(&mut self, id: &EscalationId) -> Handled {
-        let (at, until, round) = (self.at, self.at.plus(REMINDER), self.task.round);
+        let (at, until) = (self.at, self.at.plus(REMINDER));
         let is_overdue = |item: &Item| &item.id == id && item.deadline.is_some_and(|deadline| deadline <= at);
         match &mut self.task.state {
             State::Waiting { item } if is_overdue(item) => {
@@ -134,7 +134,7 @@ impl Turn<'_> {
                 if let Some(item) = &mut slot.item {
                     item.deadline = Some(until);
                 }
-                self.set(Timer::Review { round }, until);
+                self.await_next();
                 Ok(None)
             }
             State::Waiting { .. } => Ok(Some(Reason::Superseded)),

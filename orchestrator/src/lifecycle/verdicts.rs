@@ -37,7 +37,7 @@ impl Turn<'_> {
         self.take_findings(verdict, &review, current);
         if let Some(slot) = open
             && current
-            && slot.answer == Answer::Awaited
+            && matches!(slot.answer, Answer::Awaited | Answer::TimedOut)
         {
             self.answer(&slot, verdict.verdict);
             self.take_actions(verdict, &review);
