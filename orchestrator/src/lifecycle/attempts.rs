@@ -8,6 +8,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::Span;
 
+use crate::guards::guard;
+
 use super::decision::{Reason, Timer};
 use super::rules::On;
 use super::task::{About, GrantStatus, Outcome, State, StepStatus, Task, Wish};
@@ -32,7 +34,7 @@ pub fn directive(task: &Task, epoch: u64) -> Directive {
 impl Turn<'_> {
     pub(super) fn lease_taken(&mut self, job_id: &JobId, epoch: u64, worker: &InstanceId) -> Handled {
         let State::Queued { job } = &self.task.state else { return Ok(Some(Reason::NotInThisState)) };
-        if epoch != self.task.epoch || job_id != &self.task.id.job(epoch) {
+        if !guard!(LeaseOfThisEpoch, epoch == self.task.epoch && job_id == &self.task.id.job(epoch)) {
             return Ok(Some(Reason::StaleEpoch));
         }
         let job = job.clone();
@@ -107,8 +109,8 @@ impl Turn<'_> {
                 self.enter(State::Paused { by, since: self.at, from });
                 Ok(None)
             }
-            // Without a scratch there are no files that a person could take.
-            Some(Wish::Takeover { .. }) if self.task.tree.is_none() => {
+            // Without a scratch there are no files that a person could take, and a half-applied change is finished.
+            Some(Wish::Takeover { .. }) if self.task.tree.is_none() || self.has_redeemed() => {
                 self.queue(job);
                 Ok(None)
             }
@@ -125,7 +127,7 @@ impl Turn<'_> {
             // What reached the target did so whatever has happened since; even an old attempt's word is taken.
             return self.applied(grant, changeset, *target, attempt.epoch);
         }
-        if attempt.epoch != self.task.epoch {
+        if !guard!(ReportOfThisAttempt, attempt.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         match self.task.state.clone() {
@@ -152,8 +154,7 @@ impl Turn<'_> {
             }
             AttemptOutcome::StepFailed { error, .. } if matches!(job, JobKind::Apply { .. } | JobKind::Rebase) => {
                 // No step has failed: a half-applied change, or one that can't be rebased, is for a person to look at.
-                let item = self.new_item(None, About::Interrupted {}, error.text.clone());
-                self.enter(State::Waiting { item });
+                self.escalate(None, About::Interrupted {}, error.text.clone());
                 Ok(None)
             }
             AttemptOutcome::StepFailed { step, error, error_hash, base, tree, evidence_index } => {
@@ -243,11 +244,10 @@ impl Turn<'_> {
         self.grant_wish(wish, job)
     }
 
-    /// What there is to do for a task that is not through its gates: a half-applied change first, then the next
-    /// step, then a rebase, which measures the target and gates.
+    /// What there is to do for a task that is not through its gates: what was granted and is not applied first, then
+    /// the next step, then a rebase, which measures the target and gates.
     pub(super) fn unfinished(&self) -> JobKind {
-        let redeemed = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}));
-        match (redeemed, self.task.next_step()) {
+        match (self.task.open_grant(), self.task.next_step()) {
             (Some(grant), _) => JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() },
             (None, Some(step)) => JobKind::Step { step: step.clone(), conversation: Conversation::Same },
             (None, None) => JobKind::Rebase,
@@ -271,8 +271,11 @@ impl Turn<'_> {
     fn applied(&mut self, grant: &GrantId, changeset: &ChangesetRef, target: Digest, epoch: u64) -> Handled {
         let redeemed = |g: &&mut super::task::Grant| &g.id == grant && &g.changeset == changeset;
         let Some(found) = self.task.grants.iter_mut().find(redeemed) else { return Ok(Some(Reason::Superseded)) };
-        if found.status == (GrantStatus::Settled {}) {
-            return Ok(Some(Reason::Duplicate));
+        match found.status {
+            GrantStatus::Settled {} => return Ok(Some(Reason::Duplicate)),
+            ref status if guard!(GrantWasRedeemed, *status == (GrantStatus::Redeemed {})) => {}
+            // Nobody was allowed to: whatever is in the target is drift, and is found by measuring it.
+            _ => return Ok(Some(Reason::Superseded)),
         }
         found.status = GrantStatus::Settled {};
         self.task.applied.push(changeset.clone());

@@ -10,6 +10,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::tree::{Changeset, Manifest};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{State, Wish};
 use super::turn::{Handled, Turn};
@@ -21,7 +23,7 @@ impl Turn<'_> {
         record: Digest,
         completes: Option<&StepId>,
     ) -> Handled {
-        if checkpoint.epoch != self.task.epoch {
+        if !guard!(CheckpointOfThisAttempt, checkpoint.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         if self.task.head.as_ref().is_some_and(|h| h.hash == checkpoint.integrity.checkpoint_hash) {
@@ -30,8 +32,9 @@ impl Turn<'_> {
         if !matches!(self.task.state, State::Running { .. } | State::Cancelling { .. }) {
             return Ok(Some(Reason::NotInThisState));
         }
-        if let Err(error) = checkpoint.check_follows(self.task.head.as_ref()) {
-            return Ok(Some(Reason::NotInChain(error.to_string())));
+        let follows = checkpoint.check_follows(self.task.head.as_ref()).map_err(|error| error.to_string());
+        if !guard!(CheckpointFollowsHead, follows.is_ok()) {
+            return Ok(Some(Reason::NotInChain(follows.err().unwrap_or_default())));
         }
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
@@ -109,11 +112,14 @@ impl Turn<'_> {
         self.head = Some(checkpoint);
     }
 
-    /// Writes a control checkpoint, where the policy has the trigger on.
-    pub(super) fn control(&mut self, trigger: Trigger) {
-        if self.trigger_is_on(trigger) {
+    /// Writes a control checkpoint, where the policy has the trigger on; says whether it did. One turn writes at most
+    /// one: only the newest is named by the journal's record.
+    pub(super) fn control(&mut self, trigger: Trigger) -> bool {
+        let on = self.trigger_is_on(trigger);
+        if on {
             self.control_always(trigger);
         }
+        on
     }
 
     /// Writes a control checkpoint: where the files stand comes from the head, everything else from the task.

@@ -10,6 +10,8 @@ use checkrein_shared::policy::{
 };
 use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Timer;
 use super::rounds::is_complete;
 use super::task::{About, Ruling, State, StepStatus};
@@ -92,7 +94,7 @@ impl Turn<'_> {
             On::Round => {
                 let complete = matches!(&self.task.state, State::Reviewing { slots } if is_complete(slots));
                 let vetoed = self.task.findings.iter().any(|f| f.veto);
-                if complete && !vetoed {
+                if guard!(RoundIsComplete, complete) && guard!(VetoStands, !vetoed) {
                     return self.proceed();
                 }
                 let why =
@@ -125,6 +127,8 @@ impl Turn<'_> {
 
     fn retry(&mut self, on: &On, conversation: Conversation) {
         match on {
+            // No step has failed: nobody came to carry out what was granted.
+            On::Failed if self.task.open_grant().is_some() => self.go_on(),
             On::Failed => {
                 let step = self.task.next_step().cloned();
                 match step {
@@ -196,6 +200,7 @@ impl Turn<'_> {
             On::Round | On::Timeout | On::Late => About::Gate {},
             On::Budget { budget } => About::Budget { budget: budget.clone() },
             On::Drift => About::Overlap {},
+            On::Failed if self.has_redeemed() => About::Interrupted {},
             On::EffectUnknown { step, key } => About::Effect { step: step.clone(), key: *key },
             On::Failed => match self.task.next_step().cloned() {
                 Some(step) => {

@@ -13,6 +13,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::{Span, Timestamp};
 
+use crate::guards::guard;
+
 use super::super::decision::Reason;
 use super::super::task::{State, Task};
 use super::super::turn::{Handled, Turn};
@@ -84,7 +86,7 @@ impl Turn<'_> {
     ) -> Handled {
         open.class = entry.class;
         let ignored = match ledger::look(&mut entry, request, self.at) {
-            Found::Done => {
+            Found::Done if !guard!(DoneEffectIsNotRepeated, entry.class == EffectClass::ReadOnly) => {
                 // Nothing is open any more.
                 return Ok(self.put_if_changed(entry, before.as_ref()).then_some(Reason::EffectDone));
             }
@@ -93,11 +95,11 @@ impl Turn<'_> {
                 ledger::start(&mut entry, request, self.at, allowed);
                 None
             }
-            Found::Unknown(remedy @ (Remedy::Probe | Remedy::Person)) => {
+            Found::Unknown(remedy) if !guard!(UnknownEffectWaits, remedy == Remedy::Key) => {
                 open.standing = Standing::Unknown { remedy };
                 Some(Reason::EffectUnknown)
             }
-            found @ (Found::Startable | Found::Unknown(Remedy::Key)) => match self.pass_gate(&mut open, &entry) {
+            found => match self.pass_gate(&mut open, &entry) {
                 Ok(allowed) => {
                     ledger::start(&mut entry, request, self.at, allowed);
                     open.standing = Standing::Claimed { epoch: request.epoch };
@@ -134,7 +136,7 @@ impl Turn<'_> {
             State::Running { job: JobKind::Step { step, .. } | JobKind::Evidence { step }, worker, .. }
                 if *step == call.step && *worker == request.worker
         );
-        if !holds || request.epoch != self.task.epoch {
+        if !guard!(EffectOfThisAttempt, holds && request.epoch == self.task.epoch) {
             return Some("the attempt is over; start nothing".to_owned());
         }
         let action = self.task.plan.step(&call.step).map(|step| &step.action)?;
