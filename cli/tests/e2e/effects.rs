@@ -129,7 +129,8 @@ fn an_agent_that_acts_outside_and_was_killed_waits_for_a_person_and_is_not_start
     let call = outside.call("deploy $CHECKREIN_IDEMPOTENCY_KEY");
     let task = format!(
         "task: deploy\nobjective: answer.txt must say 42, and be announced.\nworkspace: ./project\npolicy: policy.yaml\n\
-         agent: {{command: {call}}}\nplan:\n- {{id: announce, prompt: Say it., effect: irreversible}}\n"
+         agent: {{command: {call}}}\nplan:\n- {{id: prepare, run: echo 42 > answer.txt}}\n\
+         - {{id: announce, needs: [prepare], prompt: Say it., effect: irreversible}}\n"
     );
     world.write("task.yaml", &task);
     killed_in_the_middle(&world, &outside);
