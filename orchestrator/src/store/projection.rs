@@ -99,6 +99,8 @@ impl<'a> Projection<'a> {
         if places.len() != place * Position::BYTES {
             return Err(IndexError::Damaged(format!("it does not hold the event before {version} of task {task}")));
         }
+        // Not with room for more: it is copied before it grows again, and large pieces are slow to come by.
+        places.reserve_exact(Position::BYTES);
         places.extend_from_slice(&position.encode());
         self.put(key, places);
         Ok(())

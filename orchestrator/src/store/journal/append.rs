@@ -37,6 +37,9 @@ impl SegmentFile for File {
     }
 }
 
+/// A buffer beyond this is given back after use.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
 /// Appends to a journal.
 pub(in crate::store) struct Writer {
     folder: PathBuf,
@@ -52,6 +55,8 @@ pub(in crate::store) struct Writer {
     begins: bool,
     /// Whether a segment was born since the caller last asked.
     born: bool,
+    /// Room for a batch, kept because getting it anew each time is slow.
+    buffer: Vec<u8>,
 }
 
 /// Where one record of a batch went.
@@ -81,6 +86,7 @@ impl Writer {
             dirty: false,
             begins: false,
             born: false,
+            buffer: Vec::new(),
         }
     }
 
@@ -107,7 +113,9 @@ impl Writer {
         if self.begins || self.length >= self.segment_bytes_max {
             self.next_segment()?;
         }
-        let mut buffer = Vec::with_capacity(batch.iter().map(|prepared| prepared.size() + 256).sum());
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.reserve(batch.iter().map(|prepared| prepared.size() + 256).sum());
         let mut appended = Vec::with_capacity(batch.len());
         let mut head = self.head;
         for prepared in batch {
@@ -128,6 +136,9 @@ impl Writer {
         }
         self.length += buffer.len() as u64;
         self.head = head;
+        if buffer.capacity() <= BUFFER_BYTES_KEPT {
+            self.buffer = buffer;
+        }
         Ok(appended)
     }
 

@@ -33,6 +33,9 @@ const CLOSE: &[u8] = b"}\n";
 const DIGEST_BYTES: usize = "sha256:".len() + 64;
 const ENVELOPE_BYTES: usize = OPEN.len() + DIGEST_BYTES + BETWEEN.len() + CLOSE.len();
 
+/// Room for the text of a usual record.
+const TEXT_BYTES: usize = 4_096;
+
 /// What makes a journal file recognisable.
 const MAGIC: &str = "journal";
 
@@ -110,14 +113,21 @@ pub(in crate::store) struct Draft {
 /// Members of an object in canonical form; they must come in the order of their names.
 struct Members {
     text: Vec<u8>,
+    /// Where the piece begins that is being written.
     begin: usize,
 }
 
 impl Members {
-    fn new(begin: &[u8]) -> Self {
-        let mut text = Vec::with_capacity(1024);
-        text.extend_from_slice(begin);
-        Self { text, begin: begin.len() }
+    fn new() -> Self {
+        let mut text = Vec::with_capacity(TEXT_BYTES);
+        text.push(b'{');
+        Self { text, begin: 1 }
+    }
+
+    /// Ends a piece: members of the chain come between it and the next. Says where it ends.
+    fn cut(&mut self) -> usize {
+        self.begin = self.text.len();
+        self.begin
     }
 
     fn name(&mut self, name: &str) {
@@ -146,35 +156,49 @@ impl Members {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::store) struct Prepared {
     draft: Draft,
-    front: Vec<u8>,
-    middle: Vec<u8>,
-    back: Vec<u8>,
-    /// Where the state's text lies in `back`.
+    /// The three pieces, one after the other.
+    text: Vec<u8>,
+    /// Where the second and the third begin.
+    cuts: [usize; 2],
+    /// Where the state's text lies.
     state: Range<usize>,
+}
+
+/// The canonical text of a state, within that of its record.
+#[derive(Debug)]
+pub(in crate::store) struct StateText {
+    text: Vec<u8>,
+    range: Range<usize>,
+}
+
+impl StateText {
+    pub(in crate::store) fn as_bytes(&self) -> &[u8] {
+        &self.text[self.range.clone()]
+    }
 }
 
 impl Prepared {
     /// Does everything that does not depend on the record's place.
     pub(in crate::store) fn new(draft: Draft) -> Result<Self, json::Error> {
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = &draft;
-        let mut front = Members::new(b"{");
-        front.small("at", at)?;
-        front.small("cause", cause)?;
-        front.large("decision", decision)?;
-        front.large("event", event)?;
-        front.small("kind", kind)?;
-        front.small("messages", messages)?;
-        let mut middle = Members::new(b"");
-        middle.small("rows", rows)?;
-        let mut back = Members::new(b"");
-        back.large("state", state)?;
-        let state_range = "\"state\":".len()..back.text.len();
-        back.small("task", task)?;
-        back.small("timers", timers)?;
-        back.small("version", version)?;
-        let (front, middle, mut back) = (front.text, middle.text, back.text);
-        back.push(b'}');
-        Ok(Self { front, middle, back, state: state_range, draft })
+        let mut members = Members::new();
+        members.small("at", at)?;
+        members.small("cause", cause)?;
+        members.large("decision", decision)?;
+        members.large("event", event)?;
+        members.small("kind", kind)?;
+        members.small("messages", messages)?;
+        let middle = members.cut();
+        members.small("rows", rows)?;
+        let back = members.cut();
+        members.large("state", state)?;
+        let state = back + "\"state\":".len()..members.text.len();
+        members.small("task", task)?;
+        members.small("timers", timers)?;
+        members.small("version", version)?;
+        let mut text = members.text;
+        text.push(b'}');
+        Ok(Self { text, cuts: [middle, back], state, draft })
     }
 
     pub(in crate::store) fn draft(&self) -> &Draft {
@@ -183,7 +207,7 @@ impl Prepared {
 
     /// About how large the record will be.
     pub(in crate::store) fn size(&self) -> usize {
-        self.front.len() + self.middle.len() + self.back.len() + 128
+        self.text.len() + 128
     }
 
     /// Writes the line that follows `head` to `buffer`; returns the new head.
@@ -192,13 +216,9 @@ impl Prepared {
         let previous = head.hash.map_or_else(|| "null".to_owned(), |hash| format!("\"{hash}\""));
         let previous = format!(",\"previous\":{previous},");
         let number = format!(",\"sequence\":{sequence},");
-        let pieces = [
-            self.front.as_slice(),
-            previous.as_bytes(),
-            self.middle.as_slice(),
-            number.as_bytes(),
-            self.back.as_slice(),
-        ];
+        let (front, rest) = self.text.split_at(self.cuts[0]);
+        let (middle, back) = rest.split_at(self.cuts[1] - self.cuts[0]);
+        let pieces = [front, previous.as_bytes(), middle, number.as_bytes(), back];
         let mut hasher = checkrein_shared::digest::Hasher::new();
         pieces.iter().for_each(|piece| hasher.update(piece));
         let hash = hasher.finish();
@@ -210,11 +230,6 @@ impl Prepared {
         Head { count: sequence, hash: Some(hash) }
     }
 
-    /// The canonical text of the state.
-    pub(in crate::store) fn state_text(&self) -> &[u8] {
-        &self.back[self.state.clone()]
-    }
-
     /// Drops the values whose text is all that is needed from here on. Taking large values apart is slow, so
     /// whoever brought them does it, and not one of the threads that everybody waits for.
     pub(in crate::store) fn slim(mut self) -> Self {
@@ -224,8 +239,9 @@ impl Prepared {
         self
     }
 
-    /// The record at its place; see [`Prepared::slim`] for what it may lack.
-    pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> Recorded {
+    /// The record at its place, and the text of its state; see [`Prepared::slim`] for what the record may lack.
+    pub(in crate::store) fn into_recorded(self, previous: Option<Digest>, head: Head) -> (Recorded, StateText) {
+        let text = StateText { text: self.text, range: self.state };
         let Draft { at, cause, decision, event, kind, messages, rows, state, task, timers, version } = self.draft;
         let sequence = head.count;
         let record = Record {
@@ -243,7 +259,7 @@ impl Prepared {
             timers,
             version,
         };
-        Recorded { hash: head.hash.expect("a sealed record has a hash"), record }
+        (Recorded { hash: head.hash.expect("a sealed record has a hash"), record }, text)
     }
 }
 

@@ -22,7 +22,7 @@ use checkrein_shared::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 pub(super) use append::Writer;
-pub(super) use codec::{Draft, FORMAT, Prepared, VALUE_DEPTH_MAX, deeper_than};
+pub(super) use codec::{Draft, FORMAT, Prepared, StateText, VALUE_DEPTH_MAX, deeper_than};
 pub use front::Front;
 pub(super) use front::{front, pruned, remove_before};
 pub(super) use head::HeadFile;

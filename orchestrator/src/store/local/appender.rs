@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
@@ -31,11 +32,13 @@ const BATCH_BYTES_MAX: usize = 4 << 20;
 /// How many delivered messages one record names.
 const DELIVERED_MAX: usize = 1_000;
 
-/// From so many records on, a batch is taken for the work of a crowd.
+/// From so many callers on, they are taken for a crowd.
 const CROWD: usize = 8;
 
-/// How often, and how long each time, the appender waits for the rest of a crowd.
-const WAITS_MAX: u32 = 4;
+/// How long the appender waits for the rest of a crowd: half of what the next sync is going to take, within these
+/// bounds, and looking so often.
+const PATIENCE_MIN: Duration = Duration::from_micros(200);
+const PATIENCE_MAX: Duration = Duration::from_millis(2);
 const WAIT: Duration = Duration::from_micros(50);
 
 /// Every how many records the head file is written, besides at each segment's birth.
@@ -81,8 +84,10 @@ pub(super) struct Appender {
     /// Delivered messages that no record names yet.
     delivered: Vec<MessageId>,
     delivered_at: Option<Timestamp>,
-    /// How many commits the last batch held.
+    /// How many callers there were when the last batch went to the disk.
     crowd: usize,
+    /// How long the last batch took to get there.
+    took: Duration,
 }
 
 impl Appender {
@@ -102,6 +107,7 @@ impl Appender {
             delivered: Vec::new(),
             delivered_at: None,
             crowd: 0,
+            took: Duration::ZERO,
         }
     }
 
@@ -110,18 +116,20 @@ impl Appender {
         while let Some(first) = commands.blocking_recv() {
             let mut batch = Vec::new();
             let mut versions = HashMap::new();
-            let (mut bytes, mut waits) = (0, 0);
+            let (mut bytes, begun) = (0, Instant::now());
             let mut next = Some(first);
             while let Some(command) = next {
                 bytes += self.stage(command, &mut batch, &mut versions);
                 let full = batch.len() >= BATCH_RECORDS_MAX || bytes >= BATCH_BYTES_MAX;
-                next = if full { None } else { self.more(&mut commands, batch.len(), &mut waits) };
+                next = if full { None } else { self.more(&mut commands, batch.len(), begun) };
             }
-            self.crowd = batch.len();
+            let (staged, unanswered) = (batch.len(), self.shared.unanswered.load(Ordering::Relaxed));
             self.stage_delivered(&mut batch);
             if !batch.is_empty() {
                 self.append(batch, versions);
             }
+            // Who came while the disk was busy, and who has no answer yet, is there as well.
+            self.crowd = staged + unanswered + commands.len();
         }
         // Notes that could not be written with the last batch get one more chance.
         let mut batch = Vec::new();
@@ -132,17 +140,17 @@ impl Appender {
         self.write_head();
     }
 
-    /// What else is to go to the disk now. Callers whose commits went there together come
-    /// back together: a moment's patience lets them share the next sync, too. A lone caller never waits.
-    fn more(&self, commands: &mut mpsc::Receiver<Command>, staged: usize, waits: &mut u32) -> Option<Command> {
+    /// What else is to go to the disk now. Without patience a crowd falls apart into groups that take turns, each
+    /// waiting for the sync of the others; with a little, all share one. A lone caller never waits.
+    fn more(&self, commands: &mut mpsc::Receiver<Command>, staged: usize, begun: Instant) -> Option<Command> {
+        let patience = (self.took / 2).clamp(PATIENCE_MIN, PATIENCE_MAX);
         loop {
             if let Ok(command) = commands.try_recv() {
                 return Some(command);
             }
-            if self.crowd < CROWD || staged >= self.crowd || *waits == WAITS_MAX {
+            if self.crowd < CROWD || staged >= self.crowd || begun.elapsed() >= patience {
                 return None;
             }
-            *waits += 1;
             std::thread::sleep(WAIT);
         }
     }
@@ -218,7 +226,10 @@ impl Appender {
     fn append(&mut self, batch: Vec<Staged>, versions: HashMap<TaskId, u64>) {
         let mut previous = self.writer.head().hash;
         let prepared: Vec<&Prepared> = batch.iter().map(|staged| &staged.prepared).collect();
-        let appended = match self.writer.append(&prepared) {
+        let begun = Instant::now();
+        let appended = self.writer.append(&prepared);
+        self.took = begun.elapsed();
+        let appended = match appended {
             Ok(appended) => appended,
             Err(error) => {
                 self.note_refused(Some(error.to_string()));
@@ -231,8 +242,7 @@ impl Appender {
         self.delivered.clear();
         let mut durable = Vec::with_capacity(batch.len());
         for (Staged { prepared, reply }, appended) in batch.into_iter().zip(appended) {
-            let state = prepared.state_text().to_vec();
-            let recorded = prepared.into_recorded(previous, appended.head);
+            let (recorded, state) = prepared.into_recorded(previous, appended.head);
             previous = appended.head.hash;
             durable.push(Durable { recorded, state, position: appended.position, reply });
         }
@@ -241,6 +251,8 @@ impl Appender {
             let indexed = self.shared.head.borrow().count;
             self.versions.retain(|_, (_, sequence)| *sequence > indexed);
         }
+        let waiting = durable.iter().filter(|durable| durable.reply.is_some()).count();
+        self.shared.unanswered.fetch_add(waiting, Ordering::Relaxed);
         if self.durable.send(durable).is_err() {
             self.shared.fail("the thread that writes the index has ended");
         }

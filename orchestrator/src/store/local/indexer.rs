@@ -3,6 +3,7 @@
 //! It works on what is durable already, while the appender waits for the disk
 //! with the next batch.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::shared::Shared;
 use crate::store::error::{CommitError, Error};
-use crate::store::journal::{Head, Position};
+use crate::store::journal::{Head, Position, StateText};
 use crate::store::lock::FolderLock;
 use crate::store::model::{Committed, Recorded};
 use crate::store::projection::{DELIVERED, Delivered, Projection};
@@ -32,7 +33,7 @@ pub(super) type Reply = oneshot::Sender<Result<Committed, CommitError>>;
 pub(super) struct Durable {
     pub(super) recorded: Recorded,
     /// The text of the state.
-    pub(super) state: Vec<u8>,
+    pub(super) state: StateText,
     pub(super) position: Position,
     pub(super) reply: Option<Reply>,
 }
@@ -61,7 +62,7 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
             durable = Head { count: recorded.record.sequence, hash: Some(recorded.hash) };
         }
         let indexed = bring_up(shared, &records, durable);
-        answer(records, &indexed);
+        answer(shared, records, &indexed);
         if durable.count >= checkpointed + CHECKPOINT_EVERY {
             checkpoint(shared);
             checkpointed = durable.count;
@@ -78,7 +79,7 @@ fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), S
     let applied = shared.with_index(|index| {
         let mut projection = Projection::new(index);
         for Durable { recorded, state, position, .. } in records {
-            projection.add_with(recorded, *position, state).map_err(Error::Index)?;
+            projection.add_with(recorded, *position, state.as_bytes()).map_err(Error::Index)?;
         }
         projection.finish().map_err(Error::Index)
     });
@@ -93,7 +94,7 @@ fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), S
     Ok(())
 }
 
-fn answer(records: Vec<Durable>, indexed: &Result<(), String>) {
+fn answer(shared: &Shared, records: Vec<Durable>, indexed: &Result<(), String>) {
     for Durable { recorded, reply, .. } in records {
         let Some(reply) = reply else { continue };
         let answer = match indexed {
@@ -103,6 +104,7 @@ fn answer(records: Vec<Durable>, indexed: &Result<(), String>) {
         };
         // Whoever asked may have given up waiting.
         let _gone = reply.send(answer);
+        shared.unanswered.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
@@ -224,6 +225,7 @@ fn start(
         index: RwLock::new(Some(index)),
         reader: Reader::new(journal_folder.clone()),
         head: watch::Sender::new(opened.writer.head()),
+        unanswered: AtomicUsize::new(0),
         delivered: Mutex::new(HashSet::new()),
         refused: Mutex::new(None),
         failure: Mutex::new(None),

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use checkrein_shared::ids::MessageId;
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     pub(super) reader: Reader,
     /// The newest record that is acknowledged.
     pub(super) head: watch::Sender<Head>,
+    /// How many callers wait for an answer although their records are on the disk.
+    pub(super) unanswered: AtomicUsize,
     /// Messages whose delivery is noted but not yet in the index.
     pub(super) delivered: Mutex<HashSet<MessageId>>,
     /// Why the newest attempt to append to the journal failed; `None` when it worked.

@@ -256,7 +256,7 @@ impl Disk {
             let previous = inner.journal.head().hash;
             let appended = inner.journal.append(&prepared);
             inner.places.push(appended.position);
-            let recorded = Arc::new(prepared.into_recorded(previous, appended.head));
+            let recorded = Arc::new(prepared.into_recorded(previous, appended.head).0);
             written.push(Written { recorded, position: appended.position });
         }
         written

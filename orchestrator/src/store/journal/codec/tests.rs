@@ -44,7 +44,8 @@ fn a_line_is_exactly_this_text() {
     assert_eq!(String::from_utf8(line).unwrap(), format!("{{\"hash\":\"{hash}\",\"record\":{record}}}\n"));
     assert_eq!(head, Head { count: 1, hash: Some(hash) });
     let prepared = Prepared::new(draft(json!({ "b": 1, "a": null }), 1)).unwrap();
-    assert_eq!(prepared.state_text(), br#"{"state":"running"}"#);
+    let (_, state) = prepared.into_recorded(None, head);
+    assert_eq!(state.as_bytes(), br#"{"state":"running"}"#);
 }
 
 #[test]
@@ -93,7 +94,9 @@ proptest! {
         prop_assert!(decode_strictly(1, hash, record).is_err(), "format 1 has no rows");
         prop_assert_eq!(Some(recorded.hash), head.hash);
         prop_assert_eq!(decode(hash, record).unwrap(), recorded.clone());
-        prop_assert_eq!(recorded.clone(), Prepared::new(draft(event, version)).unwrap().into_recorded(before.hash, head));
+        let (expected, state) = Prepared::new(draft(event, version)).unwrap().into_recorded(before.hash, head);
+        prop_assert_eq!(&recorded, &expected);
+        prop_assert_eq!(state.as_bytes(), json::canonical(&expected.record.state).unwrap());
         prop_assert_eq!(json::digest(&recorded.record).unwrap(), hash);
         let link = link(record).unwrap();
         prop_assert_eq!((link.sequence, link.previous), (count + 1, before.hash));

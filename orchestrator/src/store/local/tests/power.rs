@@ -77,18 +77,30 @@ impl Switch {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        let _not_mounted = self.unmount();
+        // After a failure somebody may still have a file open on it.
+        if self.unmount().is_err() {
+            let _not_mounted = run("umount", &["--lazy".as_ref(), self.at.as_ref()]);
+        }
     }
 }
 
-fn start(folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "store::local::tests::kill::child", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+/// The process that commits; it never outlives the test.
+struct Load(Child);
+
+impl Load {
+    fn start(folder: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "store::local::tests::kill::child", "--ignored", "--nocapture"]);
+        command.env(FOLDER, folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _status = self.0.wait();
+    }
 }
 
 #[tokio::test]
@@ -102,9 +114,9 @@ async fn power_cuts_lose_nothing_that_was_acknowledged_and_the_store_opens_by_it
     let cuts = std::env::var("CHECKREIN_POWER_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(CUTS);
     let mut acknowledged = Acknowledged::default();
     for cut in 0..cuts {
-        let mut child = start(&store_folder);
+        let mut load = Load::start(&store_folder);
         let switch = disk.switch();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(load.0.stdout.take().unwrap()).lines();
         let mut left = 40 + cut * 23 % 300;
         while left > 0 {
             left -= u64::from(acknowledged.note(&lines.next().expect("the child ended by itself").unwrap()));
@@ -114,8 +126,7 @@ async fn power_cuts_lose_nothing_that_was_acknowledged_and_the_store_opens_by_it
         // `fdatasync`, in 8 of 40 cuts). A real power cut leaves nobody whom it could tell.
         switch.press();
         lines.for_each(drop);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        drop(load);
         disk.unmount().unwrap();
         disk.mount().unwrap();
         let store = open(&store_folder);
