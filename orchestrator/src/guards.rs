@@ -68,7 +68,6 @@ mod switch {
         StaleStaysStale,
         VetoStands,
         FixIsShown,
-        RoundIsComplete,
         QuorumIsReached,
         NoVetoInRound,
         InheritanceHolds,

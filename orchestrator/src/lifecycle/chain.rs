@@ -70,8 +70,11 @@ impl Turn<'_> {
             // A change that is ready is reviewed first; the budget is asked about when work goes on.
             Some(Wish::Budget { .. }) if !parked_only => self.gate_reached(checkpoint, job, None),
             Some(Wish::Pause { by }) if !parked_only => {
-                self.start_round(checkpoint.trigger)?;
-                self.pause(&by);
+                self.gate_reached(checkpoint, job, None)?;
+                // Where the gate has blocked or ended the task, there is nothing left to pause.
+                if let State::Queued { .. } | State::Reviewing { .. } | State::Waiting { .. } = &self.task.state {
+                    self.pause(&by);
+                }
                 Ok(None)
             }
             None if !parked_only => {

@@ -94,7 +94,8 @@ impl Turn<'_> {
             On::Round => {
                 let complete = matches!(&self.task.state, State::Reviewing { slots } if is_complete(slots));
                 let vetoed = self.task.findings.iter().any(|f| f.veto);
-                if guard!(RoundIsComplete, complete) && guard!(VetoStands, !vetoed) {
+                // The rules have been told that it is complete, so this looks a second time and has no name.
+                if complete && guard!(VetoStands, !vetoed) {
                     return self.proceed();
                 }
                 let why =

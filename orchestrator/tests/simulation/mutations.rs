@@ -4,8 +4,10 @@ use std::io::Write as _;
 
 use checkrein_orchestrator::{Guard, switch_off};
 
+use crate::run::simulate;
 use crate::seeds::guarded;
 use crate::table::rows;
+use crate::trace::Trace;
 
 /// What a seed says with a guard switched off.
 fn without(guard: Guard, seed: u64) -> Option<String> {
@@ -35,6 +37,22 @@ fn every_guard_is_noticed_by_some_seed() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Shows everything that happens in one seed with one guard switched off.
+#[test]
+#[ignore = "it shows something, and is for `scripts/simulate --seed X --without GUARD`"]
+fn one_seed_without_one_guard() {
+    let seed = std::env::var("SIMULATE_SEED").expect("a seed").parse().expect("a number");
+    let name = std::env::var("SIMULATE_GUARD").expect("a guard");
+    let guard = Guard::ALL.iter().find(|guard| format!("{guard:?}") == name).expect("the name of a guard");
+    switch_off(Some(*guard));
+    let (report, world) = simulate(seed, Trace::on());
+    switch_off(None);
+    world.trace.print(usize::MAX);
+    let says = report.failure.unwrap_or_else(|| "nothing is noticed".to_owned());
+    // Nobody is helped by an error about this line.
+    let _ = writeln!(std::io::stderr(), "seed {seed} without {name}: {says}");
 }
 
 /// Finds the first seed for each guard and prints the table's lines: for whoever has changed what the seeds do.

@@ -10,7 +10,7 @@ use checkrein_shared::api::{Action, Amendment};
 use checkrein_shared::coordinator::DriftReport;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::SpecText;
+use checkrein_shared::records::{JobKind, SpecText};
 use checkrein_shared::time::Timestamp;
 use checkrein_shared::tree::node;
 
@@ -106,12 +106,20 @@ fn choose(world: &World, task: &Task) -> Option<Action> {
     {
         return Some(action);
     }
+    // Those who change their minds do it when it is nearly too late.
+    if let State::Queued { job } | State::Running { job, .. } = &task.state
+        && matches!(job, JobKind::Apply { .. })
+        && rng.percent(25)
+    {
+        return Some(Action::Amend { amendment: amendment(world, task) });
+    }
     Some(match (&task.state, rng.below(20)) {
         (State::Held { started_from, .. }, 0..=13) => {
             let from = (*started_from)?;
             Action::HandBack { tree: edited(world, from)?, started_from: from, note: None }
         }
-        (State::Paused { .. } | State::Blocked { .. }, 0..=13) => Action::Resume {},
+        (State::Paused { .. } | State::Blocked { .. }, 0..=9) => Action::Resume {},
+        (State::Paused { .. }, 10..=13) => Action::Amend { amendment: amendment(world, task) },
         (_, 0..=6) if shown.is_some() => Action::Approve { checkpoint_hash: hash, note: None },
         (_, 7 | 8) if shown.is_some() => Action::RequestChanges { checkpoint_hash: hash, text: text() },
         (_, 9) if shown.is_some() => Action::Reject { checkpoint_hash: hash, reason: text() },
@@ -191,7 +199,7 @@ async fn odd(world: &World, id: &TaskId) {
             let _missed = world.call(|o| async move { o.engine().handle(&task, event, None).await }).await;
         }
         1 => {
-            let jump = i64::try_from(world.rng.below(1_200_000)).unwrap_or(0) - 600_000;
+            let jump = i64::try_from(world.rng.below(2_400_000)).unwrap_or(0) - 1_200_000;
             // How long a command may still be under way is told by this clock: see docs/assurance.md.
             let jump = if world.scenario.effectful { jump.min(-jump) } else { jump };
             world.say(|| format!("the wall clock jumps by {jump} ms"));

@@ -42,6 +42,8 @@ extends: default
 reviews:
 - {name: rules, kind: rules, on: [changeset.before_apply], blocking: true, timeout: 10m}
 - {name: panel, kind: command, command: [sh, judge.sh], on: [changeset.before_apply], count: 3, quorum: 2, veto: true, blocking: true, timeout: 10m}
+escalation:
+  owner: {to: [ada, bob, cem], notify: [], deadline: 20m, approvers: 2, exclude: [], on_timeout: refuse}
 "#,
     ),
     (
@@ -100,7 +102,7 @@ version: 1
 extends: default
 reviews:
 - {name: rules, kind: rules, on: [changeset.before_apply], blocking: true, timeout: 5m}
-- {name: model, kind: command, command: [sh, judge.sh], on: [changeset.before_apply], count: 2, quorum: 1, veto: false, blocking: true, timeout: 5m}
+- {name: model, kind: command, command: [sh, judge.sh], on: [changeset.before_apply], count: 2, quorum: 1, veto: true, blocking: true, timeout: 5m}
 rules:
 - {id: anything, on: [round, timeout, late, failed, drift, budget], when: "true", action: continue}
 "#,

@@ -89,7 +89,8 @@ fn verdict(world: &World, request: &ReviewRequest, me: &InstanceId, judgement: J
     // What can't be read is never approved.
     let judgement = if checkpoint.is_some() { judgement } else { Judgement::Inconclusive };
     let mut findings: Vec<Finding> = open.into_iter().map(|finding| seen_again(world, finding, judgement)).collect();
-    if judgement.is_negative() && (findings.is_empty() || world.rng.percent(50)) {
+    // Some say no and do not say why.
+    if judgement.is_negative() && !world.rng.once_in(4) && (findings.is_empty() || world.rng.percent(50)) {
         findings.push(finding(request, world.rng.below(3)));
     }
     let kind = match request.kind {

@@ -61,6 +61,10 @@ pub(crate) fn run(wanted: &Wanted) -> Vec<String> {
     });
     let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     progress(&sum, wanted, started);
+    if wanted.all && sum.failed.is_empty() {
+        // Whoever asks for one seed wants to see what happens in it.
+        simulate(wanted.from, Trace::on()).1.trace.print(usize::MAX);
+    }
     sum.failed.iter().map(|seed| replay(*seed, wanted.all)).collect()
 }
 

@@ -93,3 +93,15 @@ fn an_approval_of_something_that_changed_writes_one_control_checkpoint_and_no_se
     world.take(EventKind::Approved { by: "bob".into(), hash, note: None });
     assert_eq!(world.task.head.as_ref().unwrap().sequence, before + 1);
 }
+
+#[test]
+fn whoever_wants_a_pause_at_a_gate_does_not_have_a_target_that_moved_judged() {
+    let mut world = World::new(&["s"]);
+    world.running();
+    pause(&mut world);
+    world.take(world.drift("moved"));
+    world.take(world.gate("s", "base", "tree"));
+    assert_eq!((world.state(), world.task.round), ("paused", 0));
+    resume(&mut world);
+    assert_eq!((world.state(), world.job()), ("queued", "rebase"));
+}

@@ -20,7 +20,9 @@ pub(super) async fn run(attempt: &Attempt, grant: &GrantId, reference: &Changese
     let Some(base) = attempt.job.base else { return };
     let base = jobs::stored(attempt, base).await;
     let changeset: Changeset = records::read(world, reference.hash);
-    if attempt.work(world.rng.between(50, 2_000)).await == Directive::Lost {
+    // Others may hold the target for a while.
+    let wait = if world.rng.once_in(3) { 30_000 } else { 2_000 };
+    if attempt.work(world.rng.between(50, wait)).await == Directive::Lost {
         return;
     }
     if breaks(attempt) {
@@ -63,7 +65,7 @@ async fn redeem(attempt: &Attempt, grant: &GrantId, base: &Tree, changeset: &Cha
     for _ in 0..40 {
         let now = jobs::measured(attempt);
         let target = if is_own_trace(&base.manifest, &now.manifest, changeset) { base.digest } else { now.digest };
-        match ask(attempt, grant, target, changeset.digest()).await {
+        match ask(attempt, attempt.job.epoch, grant, target, changeset.digest()).await {
             Some(Ok(RedeemAnswer::Redeemed)) => {
                 attempt.world.oracle.borrow_mut().redeemed(&attempt.job.task_id, grant, changeset.digest());
                 return Redeemed::Yes;
@@ -82,17 +84,13 @@ async fn redeem(attempt: &Attempt, grant: &GrantId, base: &Tree, changeset: &Cha
 /// Asks once.
 pub(super) async fn ask(
     attempt: &Attempt,
+    epoch: u64,
     grant: &GrantId,
     target: Digest,
     changeset_hash: Digest,
 ) -> Option<Result<RedeemAnswer, coordinator::Error>> {
-    let request = RedeemRequest {
-        task_id: attempt.job.task_id.clone(),
-        grant: grant.clone(),
-        epoch: attempt.job.epoch,
-        target,
-        changeset_hash,
-    };
+    let request =
+        RedeemRequest { task_id: attempt.job.task_id.clone(), grant: grant.clone(), epoch, target, changeset_hash };
     attempt.world.call(|o| async move { o.coordinator().redeem(request).await }).await.ok()
 }
 

@@ -77,9 +77,11 @@ async fn redeem_wrongly(attempt: &Attempt) {
     let JobKind::Apply { grant, changeset } = &attempt.job.kind else { return };
     let target = jobs::measured(attempt).digest;
     let other = Digest::of("another change");
-    let answer = match attempt.world.rng.below(2) {
-        0 => apply::ask(attempt, grant, target, other).await,
-        _ => apply::ask(attempt, grant, other, changeset.hash).await,
+    let epoch = attempt.job.epoch;
+    let answer = match attempt.world.rng.below(3) {
+        0 => apply::ask(attempt, epoch, grant, target, other).await,
+        1 => apply::ask(attempt, epoch, grant, other, changeset.hash).await,
+        _ => apply::ask(attempt, epoch + 1, grant, target, changeset.hash).await,
     };
     drop(answer);
 }
@@ -92,7 +94,7 @@ async fn speak_too_late(attempt: &Attempt) {
     let envelope = records::envelope("checkpoint", &ready.message.task_id, ready.message.epoch, &ready.message);
     attempt.world.publish(envelope).await;
     if let JobKind::Apply { grant, changeset } = &attempt.job.kind {
-        let answer = apply::ask(attempt, grant, base.digest, changeset.hash).await;
+        let answer = apply::ask(attempt, attempt.job.epoch, grant, base.digest, changeset.hash).await;
         drop(answer);
     }
     attempt.report(AttemptOutcome::Stopped { base: Some(base.digest), tree: Some(base.digest) }).await;
