@@ -106,6 +106,18 @@ fn damage_is_named_with_its_place_and_what_to_do() {
     std::fs::write(&blob, &content).unwrap();
     world.run(&["store", "verify"]).ends_with(0);
 
+    let (_, chain) = world.json(&["checkpoint", "list", "last"]);
+    let record = chain[0][0]["record"].as_str().unwrap_or_else(|| panic!("{chain:?}"));
+    let hex = record.strip_prefix("sha256:").unwrap();
+    let file = data.join("blobs").join(&hex[..2]).join(&hex[2..4]).join(hex);
+    let content = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    for args in [&["store", "verify"][..], &["checkpoint", "verify", "last"], &["checkpoint", "show", "last", "1"]] {
+        world.run(args).ends_with(7).says("missing").says(hex);
+    }
+    std::fs::write(&file, &content).unwrap();
+    world.run(&["store", "verify"]).ends_with(0);
+
     let text = std::fs::read_to_string(&segment).unwrap();
     std::fs::write(&segment, text.replacen("\"submitted\"", "\"submitTed\"", 1)).unwrap();
     world.run(&["store", "verify"]).ends_with(7).says("00000001.jsonl is damaged at line 2").says("backup");
