@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 
 use checkrein_shared::api;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::policy::PolicyError;
 use checkrein_shared::task_file::TaskFileError;
 use serde_json::json;
@@ -46,7 +47,7 @@ impl Failure {
 
     /// `doing` did not work because of `cause` and what caused that.
     pub(crate) fn caused(doing: impl Display, cause: &(dyn StdError + 'static)) -> Self {
-        Self::unable(format!("{doing}: {}", chain(cause)))
+        Self::unable(format!("{doing}: {}", with_causes(cause)))
     }
 
     /// What was typed, or a file that it names, is to blame.
@@ -123,21 +124,6 @@ pub(crate) fn file_hint(cause: &std::io::Error) -> Option<&'static str> {
         }
         _ => None,
     }
-}
-
-/// An error and what caused it, each said once.
-pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl From<api::Error> for Failure {

@@ -15,6 +15,7 @@ use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{self, Engine};
+use crate::guards::guard;
 use crate::leases::Leases;
 use crate::lifecycle::{EventKind, State, Timer};
 use crate::listing;
@@ -63,8 +64,12 @@ pub(crate) async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bo
             }
         };
         let id = message.id.clone();
-        match bus.publish(message).await {
-            Ok(()) => delivered.push(id),
+        let taken = bus.publish(message).await;
+        if guard!(MarkedOnceTaken, taken.is_ok()) {
+            delivered.push(id);
+        }
+        match taken {
+            Ok(()) => {}
             Err(error @ PublishError::Invalid(_)) => failed = Some(error.to_string()),
             Err(error) => {
                 failed = Some(error.to_string());

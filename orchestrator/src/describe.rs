@@ -311,7 +311,7 @@ fn consequence(event: &EventKind, task: &Task) -> Option<String> {
         State::Waiting { item } => Some(waits(item)),
         State::Reviewing { slots } if waits_for_people(slots) => task.items().first().map(|item| waits(item)),
         State::Held { by, folder, .. } => Some(format!("held by {by}; the files are in {folder}")),
-        State::Blocked { reason } => Some(format!("blocked: {reason}")),
+        State::Blocked { reason, .. } => Some(format!("blocked: {reason}")),
         State::Done { outcome } => Some(match outcome {
             Outcome::Completed {} => "completed".into(),
             Outcome::Failed { reason } => format!("failed: {reason}"),

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use checkrein_shared::blob::{self, Blobs};
 use checkrein_shared::bus::{Pool, Queue};
 use checkrein_shared::ids::{InstanceId, MessageId, TaskId};
+use checkrein_shared::policy::CompiledPolicy;
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::guards::guard;
 use crate::inputs::{self, Loader};
 use crate::lifecycle::{
     Decision, Destination, Effect, Event, EventKind, IllegalTransition, NewTask, Reason, Task, Timer, create, decide,
@@ -118,6 +120,11 @@ impl Engine {
 
     pub(crate) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
+    }
+
+    /// Remembers a policy that was compiled already, so that it is not compiled once more.
+    pub fn know_policy(&self, policy: Arc<CompiledPolicy>) {
+        self.loader.know_policy(policy);
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
@@ -241,7 +248,7 @@ impl Engine {
             }
         }
         commit.timers = timers.into_values().collect();
-        if !blobs.is_empty() {
+        if !guard!(BlobsBeforeCommit, blobs.is_empty()) {
             self.blobs.put_all(blobs).await?;
         }
         Ok(self.store.commit(id, version, commit).await?.version)

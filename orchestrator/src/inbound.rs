@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::coordinator::Refusals;
 use crate::engine::{self, Engine, Handled};
+use crate::guards::guard;
 use crate::inputs;
 use crate::leases::Leases;
 use crate::lifecycle::{EventKind, Reason, State};
@@ -135,11 +136,14 @@ impl Inbound {
         if checkpoint.task_id != body.task_id
             || checkpoint.checkpoint_id != body.checkpoint_id
             || checkpoint.epoch != body.epoch
-            || checkpoint.author.role != Role::Worker
+            || !guard!(CheckpointIsWorkers, checkpoint.author.role == Role::Worker)
         {
             return Err(Refused::ForGood("the message and its checkpoint do not belong together".into()));
         }
-        if let Some(missing) = self.missing_blob(checkpoint).await? {
+        let missing = self.missing_blob(checkpoint).await?;
+        if !guard!(BlobsBeforeRecords, missing.is_none())
+            && let Some(missing) = missing
+        {
             let hash = checkpoint.integrity.checkpoint_hash;
             let reason = format!("the blob {missing} that it names is not stored");
             self.refusals.add(body.checkpoint_id.clone(), hash, reason);
@@ -223,7 +227,7 @@ impl Inbound {
         let verified = self.keys.verify(envelope, PayloadType::Verdict, Role::Reviewer, now);
         let verified = verified.map_err(|e| crate::chain_of(&e))?;
         let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;
-        if verdict.reviewer.identity != verified.instance {
+        if !guard!(SignerIsReviewer, verdict.reviewer.identity == verified.instance) {
             return Err(format!(
                 "the verdict says that `{}` judged, but the key is `{}`'s",
                 verdict.reviewer.identity, verified.instance

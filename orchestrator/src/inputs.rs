@@ -10,8 +10,7 @@ use checkrein_shared::ids::InstanceId;
 use checkrein_shared::json;
 use checkrein_shared::policy::{CompiledPolicy, ResolvedPolicy};
 use checkrein_shared::records::{Checkpoint, EffectEntry};
-use checkrein_shared::tree::Changeset;
-use checkrein_shared::tree::diff;
+use checkrein_shared::tree::{Changeset, Entry, diff};
 
 use crate::lifecycle::{Change, Context, EventKind, Task};
 
@@ -82,6 +81,11 @@ impl Loader {
         Self { blobs, policies: Cache::new(), checkpoints: Cache::new(), changes: Cache::new() }
     }
 
+    /// Remembers a policy that somebody has compiled already.
+    pub(crate) fn know_policy(&self, policy: Arc<CompiledPolicy>) {
+        self.policies.keep(policy.digest(), policy);
+    }
+
     /// Loads what a decision about `event` needs.
     pub(crate) async fn inputs(&self, task: &Task, event: &EventKind) -> Result<Inputs, Error> {
         let head = match &task.head {
@@ -139,11 +143,31 @@ impl Loader {
         }
         let changeset = self.changeset(digest).await?;
         // Counted from the content itself, never taken from what a worker says about it.
-        let rendered = diff::render(self.blobs.as_ref(), &changeset, &diff::Limits::default()).await;
+        let limits = diff::Limits::default();
+        let mut rendered = diff::render(self.blobs.as_ref(), &changeset, &limits).await;
+        if rendered.not_shown.iter().any(|left_out| left_out.reason == diff::Reason::Unavailable) {
+            // What can't be read just now would count as nothing, and be remembered so.
+            self.check_readable(&changeset, &limits).await?;
+            rendered = diff::render(self.blobs.as_ref(), &changeset, &limits).await;
+        }
         let paths: Vec<String> = changeset.touched().into_iter().map(ToString::to_string).collect();
         let lines = rendered.stats.lines_added.saturating_add(rendered.stats.lines_removed);
         let change = Change { files: changeset.changes().len() as u64, lines, paths };
         Ok(self.changes.put(digest, change))
+    }
+
+    /// An error that may pass is an error; what is missing or damaged for good is not shown and not counted.
+    async fn check_readable(&self, changeset: &Changeset, limits: &diff::Limits) -> Result<(), Error> {
+        let mut contents = BTreeSet::new();
+        for change in changeset.changes() {
+            contents.extend([&change.old, &change.new].into_iter().flatten().filter_map(Entry::blob));
+        }
+        for content in contents {
+            if let Err(source @ blob::Error::Io { .. }) = self.blobs.get(content, limits.content_bytes).await {
+                return Err(Error::Blob { what: "changed file", source });
+            }
+        }
+        Ok(())
     }
 
     /// A record from a blob.
@@ -178,8 +202,13 @@ impl<T> Cache<T> {
 
     fn put(&self, digest: Digest, value: T) -> Arc<T> {
         let value = Arc::new(value);
+        self.keep(digest, value.clone());
+        value
+    }
+
+    fn keep(&self, digest: Digest, value: Arc<T>) {
         let mut newest = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if newest.values.insert(digest, value.clone()).is_none() {
+        if newest.values.insert(digest, value).is_none() {
             newest.order.push_back(digest);
         }
         while newest.order.len() > CACHED_MAX {
@@ -187,6 +216,5 @@ impl<T> Cache<T> {
                 newest.values.remove(&oldest);
             }
         }
-        value
     }
 }

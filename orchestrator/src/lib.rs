@@ -4,6 +4,8 @@
 //! messages, requests and timers into events. It runs no agent and judges no
 //! change.
 
+mod guards;
+
 pub mod http;
 pub mod lifecycle;
 pub mod store;
@@ -32,6 +34,9 @@ mod views;
 mod orchestrator;
 
 pub use clock::{Clock, SystemClock};
+#[cfg(feature = "mutations")]
+pub use guards::{Guard, switch_off};
+
 pub use engine::{Engine, Error as EngineError, Handled, Routes};
 pub use gc::{Collector, Error as CollectError};
 pub use orchestrator::{Config, Orchestrator, StartError, Taken};

@@ -58,7 +58,7 @@ fn detail(task: &Task) -> String {
         State::Waiting { item } => item.reason.clone(),
         State::Held { by, folder, .. } => format!("{by} works in {folder}"),
         State::Paused { by, .. } => format!("by {by}"),
-        State::Blocked { reason } => reason.clone(),
+        State::Blocked { reason, .. } => reason.clone(),
         State::Cancelling { by } => format!("by {by}"),
         State::Done { outcome } => match outcome {
             Outcome::Completed {} => match task.applied.len() {

@@ -94,9 +94,3 @@ impl From<Error> for Stop {
         Self::Again(error)
     }
 }
-
-/// An error with its causes, for a sentence.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |e| e.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}

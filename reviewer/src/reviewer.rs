@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::bus::{Bus, Consumer, Delivery, Pool, Queue};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::process::Supervisor;
@@ -219,7 +220,7 @@ async fn handle(shared: Arc<Shared>, delivery: Delivery, permit: OwnedSemaphoreP
         // The delivery goes back by itself when its consumer does, and does not count as a failure.
         Err(Error::Interrupted) => {}
         Err(error) => {
-            tracing::warn!(review.id = %review, error = %crate::error::chain(&error), "a review could not be carried out");
+            tracing::warn!(review.id = %review, error = %with_causes(&error), "a review could not be carried out");
             tokio::select! {
                 () = shared.cancel.cancelled() => {}
                 () = tokio::time::sleep(shared.retry_pause) => settled("giving back", delivery.nack_requeue().await),

@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::policy::{self, Checks, Confinement, Network, ResolvedPolicy};
 use checkrein_shared::records::{ConstraintRef, EvidenceKind};
 use checkrein_shared::tree::RelPath;
 
 use crate::check::{Check, Level};
-use crate::error::chain;
 use crate::globs::Globs;
 use crate::redaction::Redaction;
 
@@ -54,7 +54,7 @@ pub(crate) struct Verifier {
 impl Settings {
     /// Reads a pinned policy for the review of this name.
     pub(crate) fn from_policy(bytes: &[u8], review: &str) -> Result<Self, String> {
-        let policy = ResolvedPolicy::from_bytes(bytes).map_err(|e| chain(&e))?;
+        let policy = ResolvedPolicy::from_bytes(bytes).map_err(|e| with_causes(&e))?;
         let review = policy.review(review).ok_or_else(|| format!("it has no review `{review}`"))?;
         let verifiers = policy.verifiers.iter().map(|(name, written)| {
             let verifier = verifier(name, written, &policy.workspace.carry)?;

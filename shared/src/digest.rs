@@ -5,12 +5,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+const PREFIX: &str = "sha256:";
+const TEXT_BYTES: usize = PREFIX.len() + 64;
+
 /// The digest of some bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 /// Text that is no digest.
@@ -26,12 +29,27 @@ impl Digest {
 
     /// The 64 hexadecimal digits, without the prefix.
     pub fn to_hex(self) -> String {
-        hex::encode(self.0)
+        self.text(|text| text[PREFIX.len()..].to_owned())
     }
 
     /// Twelve digits for people to read; never use them to compare.
     pub fn short(self) -> String {
-        self.to_hex()[..12].to_owned()
+        self.text(|text| text[PREFIX.len()..][..12].to_owned())
+    }
+
+    /// Records are full of digests, so their text is written without any allocation.
+    fn text<T>(&self, with: impl FnOnce(&str) -> T) -> T {
+        let mut text = [0; TEXT_BYTES];
+        text[..PREFIX.len()].copy_from_slice(PREFIX.as_bytes());
+        hex::encode_to_slice(self.0, &mut text[PREFIX.len()..]).expect("there are two digits for each byte");
+        with(std::str::from_utf8(&text).expect("the prefix and hexadecimal digits are ASCII"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let lower = digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let mut bytes = [0; 32];
+        (lower && hex::decode_to_slice(digits, &mut bytes).is_ok()).then_some(Self(bytes))
     }
 
     /// The 32 bytes.
@@ -64,19 +82,14 @@ impl Hasher {
 impl TryFrom<String> for Digest {
     type Error = InvalidDigest;
     fn try_from(value: String) -> Result<Self, InvalidDigest> {
-        let parsed = value.strip_prefix("sha256:").and_then(|digits| {
-            let lower = digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            let mut bytes = [0u8; 32];
-            (lower && hex::decode_to_slice(digits, &mut bytes).is_ok()).then_some(Self(bytes))
-        });
-        parsed.ok_or(InvalidDigest(value))
+        Self::parse(&value).ok_or(InvalidDigest(value))
     }
 }
 
 impl FromStr for Digest {
     type Err = InvalidDigest;
     fn from_str(value: &str) -> Result<Self, InvalidDigest> {
-        Self::try_from(value.to_owned())
+        Self::parse(value).ok_or_else(|| InvalidDigest(value.to_owned()))
     }
 }
 
@@ -88,10 +101,33 @@ impl From<Digest> for String {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 64];
-        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
-        f.write_str("sha256:")?;
-        f.write_str(str::from_utf8(&digits).map_err(|_| fmt::Error)?)
+        self.text(|text| f.write_str(text))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text(|text| serializer.serialize_str(text))
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text)
+    }
+}
+
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a digest")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

@@ -2,6 +2,7 @@
 //! model, and the seams (blobs, bus, coordinator) that have more than one
 //! implementation. It holds no role's logic and starts nothing by itself.
 
+pub mod causes;
 pub mod digest;
 pub mod ids;
 pub mod json;

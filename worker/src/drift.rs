@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{DriftReport, Watched};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
@@ -72,7 +73,7 @@ async fn look(services: &Services, watches: &mut BTreeMap<TaskId, Watch>) {
     for task in &watched {
         let watch = watches.entry(task.task_id.clone()).or_default();
         if let Err(error) = look_at(services, task, watch).await {
-            tracing::debug!(task.id = %task.task_id, error = crate::jobs::chain(&*error), "a target can't be watched now");
+            tracing::debug!(task.id = %task.task_id, error = with_causes(&*error), "a target can't be watched now");
         }
     }
 }

@@ -9,9 +9,8 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::records::{RESULT_BYTES_MAX, ResultFile};
-
-use crate::jobs::chain;
 
 /// What stands at the path of the result file.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Found {
         }
         Ok(bytes) => match ResultFile::parse(&bytes) {
             Ok(file) => Found::Result(file, bytes),
-            Err(error) => Found::Refused(Some(bytes), chain(&error)),
+            Err(error) => Found::Refused(Some(bytes), with_causes(&error)),
         },
     }
 }

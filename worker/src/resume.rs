@@ -7,12 +7,12 @@
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{RUN_STATE_BYTES_MAX, SavePoint, Step, StepAction};
 
 use crate::desk::{Desk, JobError};
 use crate::ground::{self, Ground};
-use crate::jobs::chain;
 use crate::recorder::Recorder;
 use crate::room::Room;
 use crate::workspace::Scratch;
@@ -58,7 +58,7 @@ pub(crate) async fn stand(
     match restore(desk, room, recorder, target.clone(), &saved).await {
         Ok(standing) => Ok(standing),
         Err(error) if error.is_lost_blob() => {
-            let why = chain(&error);
+            let why = with_causes(&error);
             tracing::warn!(task.id = %desk.job.task_id, why, "the save point can't be restored; going back");
             room.clear_scratch()?;
             rewind(desk, room, recorder, target, (saved, why)).await

@@ -12,6 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::PoisonError;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{SaveAnswer, SaveRequest};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
@@ -19,7 +20,6 @@ use checkrein_shared::records::{RUN_STATE_BYTES_MAX, RunStateRef, SavePoint};
 
 use crate::desk::{Desk, JobError};
 use crate::ground::Ground;
-use crate::jobs::chain;
 use crate::room::Room;
 use crate::workspace::Scratch;
 
@@ -40,7 +40,7 @@ impl Saver<'_> {
         loop {
             tokio::time::sleep(self.desk.services.config.save_interval).await;
             if let Err(error) = self.save_running().await {
-                tracing::info!(task.id = %self.desk.job.task_id, error = chain(&error), "progress is saved later");
+                tracing::info!(task.id = %self.desk.job.task_id, error = with_causes(&error), "progress is saved later");
             }
         }
     }
@@ -66,7 +66,7 @@ impl Saver<'_> {
             Err(error) => Err(error),
         };
         if let Err(error) = saved {
-            tracing::warn!(task.id = %self.desk.job.task_id, error = chain(&error), "the last progress can't be saved");
+            tracing::warn!(task.id = %self.desk.job.task_id, error = with_causes(&error), "the last progress can't be saved");
         }
     }
 

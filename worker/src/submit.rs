@@ -19,6 +19,10 @@ use crate::orders::{Order, Orders};
 /// How long to wait between tries, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
+/// After this time without a receipt a checkpoint is sent once more: the bus may have lost it, and the same record
+/// again is a duplicate.
+const RESEND_AFTER: Duration = Duration::from_secs(30);
+
 /// How long it is tried to say that a change reached the target when the lease is lost. Afterwards the next attempt
 /// finds it there.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(600);
@@ -64,8 +68,12 @@ pub(crate) async fn checkpoint(
     let body = envelope("checkpoint", &message.task_id, message.epoch, message)?;
     let mut orders = orders.clone();
     let sent = async {
-        publish(services, body).await?;
-        Ok(receipt(services, message, hash).await)
+        loop {
+            publish(services, body.clone()).await?;
+            if let Ok(sent) = tokio::time::timeout(RESEND_AFTER, receipt(services, message, hash)).await {
+                return Ok(sent);
+            }
+        }
     };
     tokio::select! {
         biased;

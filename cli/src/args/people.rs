@@ -9,7 +9,7 @@ use clap::Args;
 Examples:
   checkrein checkpoint diff last          look at the change first
   checkrein approve last
-  checkrein approve last --hash sha256:4f0c.. --note 'read with Ana'
+  checkrein approve last --hash sha256:4f0c9a1b77de --note 'read with Ana'
 
 An approval holds for exactly the checkpoint that is asked about. With --hash nothing else can be
 approved by mistake, whatever happened in the meantime.")]
@@ -17,7 +17,7 @@ pub(crate) struct ApproveArgs {
     /// An id, the beginning of one, a name, or `last`.
     #[arg(default_value = "last")]
     pub(crate) task: String,
-    /// The hash of the checkpoint that you looked at.
+    /// The hash of the checkpoint that you looked at, or its first 12 digits.
     #[arg(long, value_name = "SHA256")]
     pub(crate) hash: Option<String>,
     /// A note for the record.
@@ -33,7 +33,7 @@ pub(crate) struct RejectArgs {
     /// An id, the beginning of one, a name, or `last`.
     #[arg(default_value = "last")]
     pub(crate) task: String,
-    /// The hash of the checkpoint that you looked at.
+    /// The hash of the checkpoint that you looked at, or its first 12 digits.
     #[arg(long, value_name = "SHA256")]
     pub(crate) hash: Option<String>,
     /// Why.
@@ -49,7 +49,7 @@ pub(crate) struct RequestChangesArgs {
     /// An id, the beginning of one, a name, or `last`.
     #[arg(default_value = "last")]
     pub(crate) task: String,
-    /// The hash of the checkpoint that you looked at.
+    /// The hash of the checkpoint that you looked at, or its first 12 digits.
     #[arg(long, value_name = "SHA256")]
     pub(crate) hash: Option<String>,
     /// What has to be done.

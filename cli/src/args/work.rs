@@ -13,8 +13,9 @@ Examples:
   checkrein run \"sort the imports\" --agent './my-agent.sh' --workspace ../site
   checkrein run checkrein.yaml --json | jq -r 'select(.event) | .event.text'
 
-A task file whose earlier task is not finished goes on where it was. One that is finished starts anew,
-unless that would repeat what it did outside (steps with `effect:`). `--new` starts another in any case.
+A task file whose earlier task is not finished goes on where it was. One that is finished starts
+anew, unless that would repeat what it did outside (steps with `effect:`). `--new` starts another
+in any case.
 An agent is any program: it finds the path of its instruction in CHECKREIN_INSTRUCTION, works in
 a copy of the workspace, and may report in the file that CHECKREIN_RESULT names.
 On a terminal you are asked in place when the policy wants a person; piped, the task is parked

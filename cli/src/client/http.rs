@@ -11,6 +11,7 @@ use checkrein_shared::api::{
     Acted, Action, Api, CollectReport, EffectCursor, Epitaph, Error, EventView, EvidenceView, InboxItem, Submission,
     TaskSummary, TaskView,
 };
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::{CheckpointRef, EffectEntry};
@@ -74,7 +75,7 @@ fn of(route: &str, id: &TaskId) -> String {
 }
 
 fn unreachable(error: &reqwest::Error) -> Error {
-    Error::Unavailable(format!("the running instance does not answer: {}", crate::failure::chain(error)))
+    Error::Unavailable(format!("the running instance does not answer: {}", with_causes(error)))
 }
 
 async fn send(request: RequestBuilder) -> Result<Response, Error> {

@@ -1,6 +1,7 @@
 //! Finds what people name loosely: a task by a prefix, a checkpoint by number.
 
 use checkrein_shared::api::{self, Api, TaskSummary};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::json;
 use checkrein_shared::records::{Checkpoint, CheckpointRef};
@@ -65,8 +66,7 @@ pub(crate) async fn load_checkpoint(api: &dyn Api, reference: &CheckpointRef) ->
         api::Error::NotFound(_) => damaged(format!("its record is missing ({})", reference.record)),
         other => other.into(),
     })?;
-    let checkpoint: Checkpoint =
-        json::parse_as("checkpoint", &bytes).map_err(|error| damaged(crate::failure::chain(&error)))?;
+    let checkpoint: Checkpoint = json::parse_as("checkpoint", &bytes).map_err(|error| damaged(with_causes(&error)))?;
     checkpoint.check_hash().map_err(|error| damaged(error.to_string()))?;
     if checkpoint.integrity.checkpoint_hash != reference.hash {
         return Err(damaged("it is another record than the chain names".to_owned()));

@@ -5,7 +5,7 @@ use std::path::Path;
 use checkrein_shared::api::Api;
 use checkrein_shared::blob::Blobs;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::ids::TaskId;
+use checkrein_shared::ids::{CheckpointId, TaskId};
 use checkrein_shared::records::CheckpointRef;
 use checkrein_shared::tree::materialise::materialise;
 use checkrein_shared::tree::{Changeset, Manifest, diff, node};
@@ -112,22 +112,38 @@ async fn show_diff(
     };
     let (changeset, text) = change(session.api(), &session.blobs(), &reference, earlier.as_ref()).await?;
     context.out.object(&json!({ "changeset": changeset, "diff": text }))?;
-    print_diff(context, &text);
+    print_diff(context, &changeset, &text);
+    if changeset.is_empty()
+        && earlier.is_none()
+        && let Some(other) = last_with_a_change(session.api(), &id, &reference).await?
+    {
+        context.out.note(format!("before it, {other} had one: checkrein checkpoint diff {id} {other}"));
+    }
     Ok(())
+}
+
+/// The newest checkpoint before `than` whose tree was not its base: after an apply there is nothing left to show.
+async fn last_with_a_change(api: &dyn Api, id: &TaskId, than: &CheckpointRef) -> Result<Option<CheckpointId>, Failure> {
+    for reference in api.checkpoints(id).await?.iter().rev().filter(|c| c.sequence < than.sequence) {
+        let workspace = load_checkpoint(api, reference).await?.workspace;
+        if workspace.tree != workspace.base {
+            return Ok(Some(reference.id.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Prints what a checkpoint would change in the target.
 pub(crate) async fn print_change(context: &Context, api: &dyn Api, reference: &CheckpointRef) -> Result<(), Failure> {
-    let (_, text) = change(api, &ApiBlobs(api), reference, None).await?;
-    print_diff(context, &text);
+    let (changeset, text) = change(api, &ApiBlobs(api), reference, None).await?;
+    print_diff(context, &changeset, &text);
     Ok(())
 }
 
-fn print_diff(context: &Context, text: &str) {
-    if text.is_empty() {
+fn print_diff(context: &Context, changeset: &Changeset, text: &str) {
+    if changeset.is_empty() {
         context.out.note("no change");
-    }
-    if !context.out.is_json() {
+    } else if !context.out.is_json() {
         context.out.raw(coloured_diff(&context.out, text).as_bytes());
     }
 }

@@ -84,8 +84,8 @@ mod tests {
             "pruned 1 task that ended longer ago than the policy's `retention: done`: t-abc",
             "dropped 2 segments of the journal (128.0 MiB)",
             "kept",
-            "           1       10 B  trees",
-            "           1        3 B  put since 1970-01-01T00:00:00.000Z, so somebody may need them",
+            "           1      10 B  trees",
+            "           1       3 B  put since 1970-01-01T00:00:00.000Z, so somebody may need them",
         ];
         assert_eq!(lines(&report), expected);
         report.dry_run = true;

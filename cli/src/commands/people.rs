@@ -48,18 +48,40 @@ async fn answer(
     let session = Session::open(context).await?;
     let id = find_task(session.api(), task).await?.id;
     let view = session.api().task(&id).await?;
-    let hash = asked_about(&view, hash)?;
+    let hash = hash_to_answer(&view, hash)?;
     context.out.note(format!("about checkpoint hash {hash}"));
     finish(context, session, &id, action(hash)).await
 }
 
+/// How many digits of a hash the pages show, and so the fewest that name one.
+const HASH_DIGITS_MIN: usize = 12;
+
 /// The checkpoint hash that the answer is for: the one that was given, or the one that is asked about now.
-fn asked_about(task: &TaskView, given: Option<&str>) -> Result<Digest, Failure> {
-    if let Some(text) = given {
-        return text.parse().map_err(|error: checkrein_shared::digest::InvalidDigest| {
-            Failure::usage(error.to_string()).hint("`checkrein inbox` shows the hash that is asked about")
-        });
+fn hash_to_answer(task: &TaskView, given: Option<&str>) -> Result<Digest, Failure> {
+    let Some(text) = given else { return asked_about(task) };
+    let invalid = match text.parse::<Digest>() {
+        // Whether it is still the one that is asked about, the orchestrator says, and its answer is on record.
+        Ok(whole) => return Ok(whole),
+        Err(invalid) => invalid,
+    };
+    let digits = text.strip_prefix("sha256:").unwrap_or(text).to_ascii_lowercase();
+    if !digits.bytes().all(|b| b.is_ascii_hexdigit()) || digits.len() >= 64 {
+        return Err(Failure::usage(invalid.to_string()).hint("`checkrein inbox` shows the hash that is asked about"));
     }
+    if digits.len() < HASH_DIGITS_MIN {
+        let what = format!("`{text}` is too short to name a hash: {HASH_DIGITS_MIN} digits are needed");
+        return Err(Failure::usage(what).hint("`checkrein inbox` shows as many"));
+    }
+    let asked = asked_about(task)?;
+    if asked.to_string().trim_start_matches("sha256:").starts_with(&digits) {
+        return Ok(asked);
+    }
+    let what = format!("task {} asks about {asked}, not about `{text}`", task.summary.id);
+    Err(Failure::usage(what).hint("something changed since you looked: `checkrein inbox` shows what is asked now"))
+}
+
+/// What is asked about now.
+fn asked_about(task: &TaskView) -> Result<Digest, Failure> {
     let id = &task.summary.id;
     let Some(item) = &task.item else {
         return Err(Failure::usage(format!("task {id} asks nothing: it is {}", task.summary.state.as_str()))

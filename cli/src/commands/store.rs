@@ -4,6 +4,7 @@
 
 use checkrein_orchestrator::store::{self, Loss, Options, RebuildError};
 use checkrein_orchestrator::upkeep::{self, Amount, Audit, BackupError, DataFolder, Stats};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::time::Timestamp;
 use serde_json::json;
 
@@ -11,7 +12,7 @@ use crate::args::{BackupArgs, RebuildArgs, StoreCommand};
 use crate::context::Context;
 use crate::embedded::{check_begun, store_failure};
 use crate::exit::Exit;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 use crate::output::{counted, size};
 
 /// Carries out a command of `store`.
@@ -187,7 +188,7 @@ fn backup_failure(target: &std::path::Path, error: &BackupError) -> Failure {
         error if error.is_integrity() => Exit::Integrity,
         _ => Exit::Unable,
     };
-    let failure = Failure::new(exit, chain(error)).at(target.display());
+    let failure = Failure::new(exit, with_causes(error)).at(target.display());
     match exit {
         Exit::Integrity => failure.hint("see what `checkrein store verify` says; what was copied so far is no backup"),
         Exit::Unable => failure.hint("try again with a new folder"),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::process::{Command, Confinement, Ending, Limits, Output, Supervisor};
 use nix::sys::statfs::statfs;
 
@@ -114,7 +115,7 @@ async fn try_supervisor() -> Result<String, String> {
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .confined(Confinement::new([folder.path().to_owned()], [], false));
     let ran = command.run(&Supervisor::current_exe(), std::future::pending()).await;
-    let finished = ran.map_err(|error| crate::failure::chain(&error))?;
+    let finished = ran.map_err(|error| with_causes(&error))?;
     match finished.ending {
         Ending::Exited(0) => Ok(finished.confinement),
         ending => Err(format!("`true` ended with {ending:?}")),

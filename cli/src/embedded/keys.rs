@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::json;
 use checkrein_shared::records::Role;
 use checkrein_shared::signing::{KeyRecord, KeyRing, SigningKey};
@@ -14,7 +15,7 @@ use checkrein_shared::time::Timestamp;
 use zeroize::Zeroizing;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, chain};
+use crate::failure::Failure;
 
 /// The name of the reviewer in this process.
 pub(super) const REVIEWER: &str = "reviewer";
@@ -56,7 +57,7 @@ impl Keys {
 
     /// The reviewer's private key.
     pub(super) fn reviewer(&self) -> Result<SigningKey, Failure> {
-        SigningKey::load(&self.reviewer_file()).map_err(|error| Failure::unable(chain(&error)))
+        SigningKey::load(&self.reviewer_file()).map_err(|error| Failure::unable(with_causes(&error)))
     }
 }
 

@@ -19,6 +19,7 @@ use checkrein_shared::api::routes::{Health, Serving};
 use checkrein_shared::api::{Api, EventView};
 use checkrein_shared::blob::{self, Blobs, FsBlobs};
 use checkrein_shared::bus::{Bus, EmbeddedBus, Pool};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::process::Supervisor;
@@ -29,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::failure::{Failure, chain, file_hint};
+use crate::failure::{Failure, file_hint};
 use disk::Disk;
 use keys::Keys;
 use only::OnlyTask;
@@ -164,7 +165,7 @@ impl Embedded {
     ) {
         let (shutdown, broken) = (self.shutdown.clone(), self.broken.clone());
         self.parts.spawn(async move {
-            let ended = work.await.map_err(|error| chain(&error));
+            let ended = work.await.map_err(|error| with_causes(&error));
             if !shutdown.is_cancelled() {
                 broken.cancel();
             }
@@ -287,6 +288,10 @@ fn torn_text(torn: &store::TornTail) -> String {
 }
 
 fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
+    if data.exists() && !data.is_dir() {
+        let what = "the data folder can't be used: this is no folder";
+        return Err(Failure::usage(what).at(data.display()).hint("name a folder with --data DIR; a new one is made"));
+    }
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(data).map_err(|error| {
         Failure::caused("the data folder can't be made", &error).at(data.display()).hint("name another with --data DIR")
@@ -327,7 +332,7 @@ pub(crate) fn store_failure(data: &Path, error: &store::Error) -> Failure {
                 .at(data.display())
                 .hint("wait for it or stop it, or use another --data DIR");
         }
-        other => match chain(other) {
+        other => match with_causes(other) {
             why if disk::says_full(&why) => return disk::failure(data, Some(why)),
             why => Failure::unable(why).at(data.display()),
         },

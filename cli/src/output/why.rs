@@ -2,7 +2,7 @@
 //! they rest on. Nothing is shown as more than its basis.
 
 use checkrein_shared::api::{TaskView, Tone};
-use checkrein_shared::records::{Basis, CheckOutcome, Checkpoint, Claim};
+use checkrein_shared::records::{Basis, CheckOutcome, Checkpoint, Claim, Mismatch};
 
 use super::facts::{clock, shortened};
 use super::task::stale_lines;
@@ -59,10 +59,17 @@ fn stale_verdicts(out: &Output, task: &TaskView) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec![String::new(), out.bold("Verdicts that are stale, and what changed")];
+    let mut said: Option<&[Mismatch]> = None;
     for review in stale {
         let verdict = review.verdict.map_or("none", |judgement| judgement.as_str());
         lines.push(format!("  round {} {} on {}: {verdict}", review.round, shown(&review.review), review.checkpoint));
-        lines.extend(stale_lines(out, &review.stale, "      "));
+        // What makes one verdict stale mostly makes its neighbours stale too.
+        if said == Some(review.stale.as_slice()) {
+            lines.push(format!("      {}", out.dim("the same changes")));
+        } else {
+            lines.extend(stale_lines(out, &review.stale, "      "));
+        }
+        said = Some(&review.stale);
     }
     lines
 }

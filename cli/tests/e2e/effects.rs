@@ -122,6 +122,33 @@ fn with_neither_it_waits_for_a_person_who_says_what_happened() {
     }
 }
 
+#[test]
+fn an_agent_that_acts_outside_and_was_killed_waits_for_a_person_and_is_not_started_again() {
+    let outside = Outside::new(|_| Reply::Exit(0));
+    let world = world(&outside, "");
+    let call = outside.call("deploy $CHECKREIN_IDEMPOTENCY_KEY");
+    let task = format!(
+        "task: deploy\nobjective: answer.txt must say 42, and be announced.\nworkspace: ./project\npolicy: policy.yaml\n\
+         agent: {{command: {call}}}\nplan:\n- {{id: prepare, run: echo 42 > answer.txt}}\n\
+         - {{id: announce, needs: [prepare], prompt: Say it., effect: irreversible}}\n"
+    );
+    world.write("task.yaml", &task);
+    killed_in_the_middle(&world, &outside);
+    let (key, _) = effect(&world);
+    run(&world).ends_with(4).says("nobody knows whether step `announce` took effect");
+    run(&world).ends_with(4);
+    assert_eq!(outside.calls("deploy").len(), 1, "never on a guess");
+    // An agent that says that it failed may have done half of it.
+    world.run(&["effects", "settle", &key, "--not-done", "--reason", "nothing arrived"]).ends_with(0);
+    outside.answers(|_| Reply::Exit(3));
+    run(&world).ends_with(4).says("nobody knows");
+    assert_eq!(outside.calls("deploy").len(), 2);
+    assert_eq!(outside.calls("deploy")[0], outside.calls("deploy")[1], "the same key, as it is the same run");
+    world.run(&["effects", "settle", &key, "--done", "--reason", "it arrived"]).ends_with(0);
+    run(&world).ends_with(0);
+    assert_eq!(outside.calls("deploy").len(), 2);
+}
+
 /// A policy that wants a person before `deploy`.
 const HUMAN: &str = "tools:\n- {match: 'step:deploy*', effect: irreversible, mode: human}\n";
 

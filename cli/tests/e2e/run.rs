@@ -50,10 +50,17 @@ fn a_task_that_waits_for_a_person_is_parked_and_goes_on_when_it_is_approved() {
     world.run(&["inbox"]).ends_with(0).says("somebody should look");
     let other = format!("sha256:{}", "0".repeat(64));
     world.run(&["approve", "last", "--hash", &other]).ends_with(2);
-    world.run(&["approve", "last", "--note", "read"]).ends_with(0).says("ana approved");
+    let asked = world.task()["item"]["checkpoint_hash"].as_str().unwrap().to_owned();
+    let (short, too_short) = (&asked["sha256:".len()..][..12], &asked[.."sha256:".len() + 11]);
+    world.run(&["approve", "last", "--hash", too_short]).ends_with(2).says("12 digits are needed");
+    world.run(&["approve", "last", "--hash", "000000000000"]).ends_with(2).says("asks about");
+    world.run(&["approve", "last", "--hash", "the last one"]).ends_with(2);
+    world.run(&["approve", "last", "--hash", short, "--note", "read"]).ends_with(0).says("ana approved");
     world.run(&["run", "task.yaml"]).ends_with(0).says("it goes on");
     assert_eq!(world.read("project/answer.txt"), "42\n");
     assert_eq!(world.task()["applied"].as_array().unwrap().len(), 1);
+    let after = world.run(&["checkpoint", "diff", "last", "head"]).ends_with(0).says("no change").says("had one: ");
+    assert!(after.stdout.contains("checkpoint diff t-"), "{}", after.stdout);
 }
 
 #[test]

@@ -31,20 +31,14 @@ impl Turn<'_> {
 
     fn after_amendment(&mut self) -> Handled {
         match self.task.state.clone() {
-            State::Running { job, worker, since, wish } => {
+            State::Running { job, worker, since, wish, outdated } => {
                 let wish = wish.or(Some(Wish::Amended {}));
-                self.task.state = State::Running { job, worker, since, wish };
+                self.task.state = State::Running { job, worker, since, wish, outdated };
                 Ok(None)
             }
             State::Reviewing { .. } => {
                 self.control_always(Trigger::SpecChanged);
-                match (self.task.next_step().cloned(), self.task.subject.as_ref().map(|s| s.trigger)) {
-                    (None, Some(trigger)) => self.start_round(trigger),
-                    _ => {
-                        self.go_on();
-                        Ok(None)
-                    }
-                }
+                self.judge_again()
             }
             State::Queued { .. } => {
                 self.control_always(Trigger::SpecChanged);
@@ -61,20 +55,23 @@ impl Turn<'_> {
                 self.go_on();
                 Ok(None)
             }
-            State::Waiting { mut item } => {
-                let live = self.task.live_bindings();
-                if let (Some(live), Some(subject)) = (live, &self.task.subject) {
-                    item.stale = subject.bindings.differences(&live);
-                }
-                self.control_always(Trigger::SpecChanged);
-                self.task.state = State::Waiting { item };
-                Ok(None)
-            }
-            State::Held { .. } | State::Paused { .. } | State::Blocked { .. } => {
+            State::Waiting { .. } | State::Held { .. } | State::Paused { .. } | State::Blocked { .. } => {
+                self.note_differences();
                 self.control_always(Trigger::SpecChanged);
                 Ok(None)
             }
             State::Cancelling { .. } | State::Done { .. } => Ok(None),
+        }
+    }
+
+    /// What was under review is not what is wanted any more: judges what there is, or goes on with the plan.
+    pub(super) fn judge_again(&mut self) -> Handled {
+        match (self.task.next_step(), self.task.subject.as_ref().map(|s| s.trigger)) {
+            (None, Some(trigger)) => self.start_round(trigger),
+            _ => {
+                self.go_on();
+                Ok(None)
+            }
         }
     }
 
@@ -96,5 +93,8 @@ impl Turn<'_> {
             }
         }
         self.task.steps = steps;
+        if let State::Running { job: JobKind::Step { step, .. }, outdated, .. } = &mut self.task.state {
+            *outdated |= old.step(step) != plan.step(step);
+        }
     }
 }

@@ -4,10 +4,11 @@ use checkrein_shared::coordinator::Directive;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{GrantId, InstanceId, JobId, StepId};
 use checkrein_shared::records::{
-    Attempt, AttemptOutcome, ChangesetRef, Conversation, EffectClass, EvidenceRef, JobKind, RequiredAction, StepAction,
-    Trigger,
+    Attempt, AttemptOutcome, ChangesetRef, Conversation, EvidenceRef, JobKind, RequiredAction, Trigger,
 };
 use checkrein_shared::time::Span;
+
+use crate::guards::guard;
 
 use super::decision::{Reason, Timer};
 use super::rules::On;
@@ -33,11 +34,11 @@ pub fn directive(task: &Task, epoch: u64) -> Directive {
 impl Turn<'_> {
     pub(super) fn lease_taken(&mut self, job_id: &JobId, epoch: u64, worker: &InstanceId) -> Handled {
         let State::Queued { job } = &self.task.state else { return Ok(Some(Reason::NotInThisState)) };
-        if epoch != self.task.epoch || job_id != &self.task.id.job(epoch) {
+        if !guard!(LeaseOfThisEpoch, epoch == self.task.epoch && job_id == &self.task.id.job(epoch)) {
             return Ok(Some(Reason::StaleEpoch));
         }
         let job = job.clone();
-        self.enter(State::Running { job, worker: worker.clone(), since: self.at, wish: None });
+        self.enter(State::Running { job, worker: worker.clone(), since: self.at, wish: None, outdated: false });
         Ok(None)
     }
 
@@ -82,13 +83,6 @@ impl Turn<'_> {
                 if let Some(asked) = self.ask_about_effect() {
                     return asked;
                 }
-                if let Some(step) = self.effectful(&job) {
-                    let reason = format!(
-                        "the attempt at step `{step}` was lost, and nobody knows whether its effect happened: find out, then let it run again or take over"
-                    );
-                    self.escalate(None, About::Failure { step }, reason);
-                    return Ok(None);
-                }
                 if self.task.usage.lost_attempts >= LOST_ATTEMPTS_MAX {
                     return self.ask_rules(On::Failed);
                 }
@@ -103,19 +97,6 @@ impl Turn<'_> {
         }
     }
 
-    /// The step of this job, where an agent changes the world outside in it: it is never run again by itself. For
-    /// commands the effects ledger knows more.
-    fn effectful(&self, job: &JobKind) -> Option<StepId> {
-        let JobKind::Step { step, .. } = job else { return None };
-        let planned = self.task.plan.step(step)?;
-        let effect = planned.effect;
-        if matches!(planned.action, StepAction::Run(_)) {
-            return None;
-        }
-        let open = self.task.next_step() == Some(step);
-        (open && effect != EffectClass::ReadOnly).then(|| step.clone())
-    }
-
     /// After a worker has let go: does what somebody wished, else queues `job` again.
     pub(super) fn grant_wish(&mut self, wish: Option<Wish>, job: JobKind) -> Handled {
         match wish {
@@ -128,8 +109,8 @@ impl Turn<'_> {
                 self.enter(State::Paused { by, since: self.at, from });
                 Ok(None)
             }
-            // Without a scratch there are no files that a person could take.
-            Some(Wish::Takeover { .. }) if self.task.tree.is_none() => {
+            // Without a scratch there are no files that a person could take, and a half-applied change is finished.
+            Some(Wish::Takeover { .. }) if self.task.tree.is_none() || self.has_redeemed() => {
                 self.queue(job);
                 Ok(None)
             }
@@ -146,7 +127,7 @@ impl Turn<'_> {
             // What reached the target did so whatever has happened since; even an old attempt's word is taken.
             return self.applied(grant, changeset, *target, attempt.epoch);
         }
-        if attempt.epoch != self.task.epoch {
+        if !guard!(ReportOfThisAttempt, attempt.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         match self.task.state.clone() {
@@ -163,7 +144,7 @@ impl Turn<'_> {
         match outcome {
             AttemptOutcome::StepDone { step, base, tree, evidence_index } => {
                 self.left_behind(Some(*base), Some(*tree), Some(*evidence_index));
-                self.complete(step);
+                self.complete_unless_outdated(step);
                 self.next(wish)
             }
             AttemptOutcome::Rebased { base, tree, evidence_index } => {
@@ -173,8 +154,7 @@ impl Turn<'_> {
             }
             AttemptOutcome::StepFailed { error, .. } if matches!(job, JobKind::Apply { .. } | JobKind::Rebase) => {
                 // No step has failed: a half-applied change, or one that can't be rebased, is for a person to look at.
-                let item = self.new_item(None, About::Interrupted {}, error.text.clone());
-                self.enter(State::Waiting { item });
+                self.escalate(None, About::Interrupted {}, error.text.clone());
                 Ok(None)
             }
             AttemptOutcome::StepFailed { step, error, error_hash, base, tree, evidence_index } => {
@@ -189,7 +169,11 @@ impl Turn<'_> {
                         let goes_on = matches!(self.task.state, State::Queued { .. });
                         if goes_on { self.ask_rules(On::Failed) } else { Ok(None) }
                     }
-                    Some(_) => self.grant_wish(wish, job),
+                    Some(_) => {
+                        // The step may have been taken out of the plan meanwhile.
+                        let job = self.task_job(job);
+                        self.grant_wish(wish, job)
+                    }
                 }
             }
             AttemptOutcome::ApplyConflict { grant, target, .. } => self.apply_conflict(grant, *target),
@@ -233,6 +217,13 @@ impl Turn<'_> {
         self.task.usage.last_error = None;
     }
 
+    /// Marks the step that the running attempt is at as completed, unless it was amended since: what ran was the old one.
+    pub(super) fn complete_unless_outdated(&mut self, step: &StepId) {
+        if !matches!(self.task.state, State::Running { outdated: true, .. }) {
+            self.complete(step);
+        }
+    }
+
     fn step_failed(&mut self, step: &StepId, text: &str, error: Digest, refs: &[EvidenceRef]) {
         let usage = &mut self.task.usage;
         usage.failures += 1;
@@ -253,11 +244,10 @@ impl Turn<'_> {
         self.grant_wish(wish, job)
     }
 
-    /// What there is to do for a task that is not through its gates: a half-applied change first, then the next
-    /// step, then a rebase, which measures the target and gates.
+    /// What there is to do for a task that is not through its gates: what was granted and is not applied first, then
+    /// the next step, then a rebase, which measures the target and gates.
     pub(super) fn unfinished(&self) -> JobKind {
-        let redeemed = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}));
-        match (redeemed, self.task.next_step()) {
+        match (self.task.open_grant(), self.task.next_step()) {
             (Some(grant), _) => JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() },
             (None, Some(step)) => JobKind::Step { step: step.clone(), conversation: Conversation::Same },
             (None, None) => JobKind::Rebase,
@@ -281,8 +271,11 @@ impl Turn<'_> {
     fn applied(&mut self, grant: &GrantId, changeset: &ChangesetRef, target: Digest, epoch: u64) -> Handled {
         let redeemed = |g: &&mut super::task::Grant| &g.id == grant && &g.changeset == changeset;
         let Some(found) = self.task.grants.iter_mut().find(redeemed) else { return Ok(Some(Reason::Superseded)) };
-        if found.status == (GrantStatus::Settled {}) {
-            return Ok(Some(Reason::Duplicate));
+        match found.status {
+            GrantStatus::Settled {} => return Ok(Some(Reason::Duplicate)),
+            ref status if guard!(GrantWasRedeemed, *status == (GrantStatus::Redeemed {})) => {}
+            // Nobody was allowed to: whatever is in the target is drift, and is found by measuring it.
+            _ => return Ok(Some(Reason::Superseded)),
         }
         found.status = GrantStatus::Settled {};
         self.task.applied.push(changeset.clone());

@@ -10,6 +10,8 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::tree::{Changeset, Manifest};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{State, Wish};
 use super::turn::{Handled, Turn};
@@ -21,7 +23,7 @@ impl Turn<'_> {
         record: Digest,
         completes: Option<&StepId>,
     ) -> Handled {
-        if checkpoint.epoch != self.task.epoch {
+        if !guard!(CheckpointOfThisAttempt, checkpoint.epoch == self.task.epoch) {
             return Ok(Some(Reason::StaleEpoch));
         }
         if self.task.head.as_ref().is_some_and(|h| h.hash == checkpoint.integrity.checkpoint_hash) {
@@ -30,15 +32,15 @@ impl Turn<'_> {
         if !matches!(self.task.state, State::Running { .. } | State::Cancelling { .. }) {
             return Ok(Some(Reason::NotInThisState));
         }
-        if let Err(error) = checkpoint.check_follows(self.task.head.as_ref()) {
-            return Ok(Some(Reason::NotInChain(error.to_string())));
+        let follows = checkpoint.check_follows(self.task.head.as_ref()).map_err(|error| error.to_string());
+        if !guard!(CheckpointFollowsHead, follows.is_ok()) {
+            return Ok(Some(Reason::NotInChain(follows.err().unwrap_or_default())));
         }
         let old_base = self.task.base;
         self.append(checkpoint.clone(), record);
         self.note_shown(checkpoint);
-        // A step that was amended while it ran is not done: what ran was the old one.
-        if let Some(step) = completes.filter(|_| checkpoint.plan.hash == self.task.plan.hash()) {
-            self.complete(step);
+        if let Some(step) = completes {
+            self.complete_unless_outdated(step);
         }
         match self.task.state.clone() {
             State::Running { job, wish, .. } if checkpoint.gate => {
@@ -68,8 +70,11 @@ impl Turn<'_> {
             // A change that is ready is reviewed first; the budget is asked about when work goes on.
             Some(Wish::Budget { .. }) if !parked_only => self.gate_reached(checkpoint, job, None),
             Some(Wish::Pause { by }) if !parked_only => {
-                self.start_round(checkpoint.trigger)?;
-                self.pause(&by);
+                self.gate_reached(checkpoint, job, None)?;
+                // Where the gate has blocked or ended the task, there is nothing left to pause.
+                if let State::Queued { .. } | State::Reviewing { .. } | State::Waiting { .. } = &self.task.state {
+                    self.pause(&by);
+                }
                 Ok(None)
             }
             None if !parked_only => {
@@ -110,11 +115,14 @@ impl Turn<'_> {
         self.head = Some(checkpoint);
     }
 
-    /// Writes a control checkpoint, where the policy has the trigger on.
-    pub(super) fn control(&mut self, trigger: Trigger) {
-        if self.trigger_is_on(trigger) {
+    /// Writes a control checkpoint, where the policy has the trigger on; says whether it did. One turn writes at most
+    /// one: only the newest is named by the journal's record.
+    pub(super) fn control(&mut self, trigger: Trigger) -> bool {
+        let on = self.trigger_is_on(trigger);
+        if on {
             self.control_always(trigger);
         }
+        on
     }
 
     /// Writes a control checkpoint: where the files stand comes from the head, everything else from the task.

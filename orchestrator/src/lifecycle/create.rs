@@ -58,7 +58,7 @@ pub fn create(new: NewTask, context: &Context<'_>) -> Result<Decision, IllegalTr
         steps,
         root_id: new.root_id,
         // Entering the queue from here leaves nothing behind.
-        state: State::Blocked { reason: "being created".into() },
+        state: State::Blocked { reason: "being created".into(), redo: false },
         epoch: 0,
         head: None,
         accepted: None,

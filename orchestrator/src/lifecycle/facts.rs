@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_shared::policy::{
     AttemptFacts, BudgetFacts, ChangesetFacts, CheckpointFacts, DriftFacts, Facts, FindingFacts, ReviewFacts,
-    RoundFacts, StepFacts, TaskFacts, TestFacts, VerifierFacts, any_glob,
+    RoundFacts, StepFacts, TaskFacts, TestFacts, VerifierFacts,
 };
 use checkrein_shared::records::{Judgement, Trigger};
 use checkrein_shared::time::Span;
@@ -63,10 +63,7 @@ impl Turn<'_> {
             files: count(change.files),
             lines: count(change.lines),
             paths: change.paths.clone(),
-            touched_protected: {
-                let protect = &self.context.policy.policy().workspace.protect;
-                change.paths.iter().any(|p| any_glob(protect, p))
-            },
+            touched_protected: change.paths.iter().any(|path| self.context.policy.protects(path)),
         }
     }
 

@@ -5,6 +5,8 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::GrantId;
 use checkrein_shared::records::{JobKind, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::task::{Grant, GrantStatus, State};
 use super::turn::{Handled, Turn};
@@ -39,16 +41,37 @@ impl Turn<'_> {
     /// Voids every grant that was not redeemed yet, and closes the gates of calls that were not passed.
     pub(super) fn void_grants(&mut self, why: &str) {
         self.close_call_gates();
-        for grant in self.task.grants.iter_mut().filter(|g| g.status == (GrantStatus::Issued {})) {
+        for grant in self.task.grants.iter_mut() {
+            if guard!(UnusedGrantsDie, grant.status != (GrantStatus::Issued {})) {
+                continue;
+            }
             grant.status = GrantStatus::Void { reason: why.to_owned() };
         }
     }
 
     pub(super) fn void_grant(&mut self, id: &GrantId, why: &str) {
-        let open = |g: &&mut Grant| &g.id == id && !matches!(g.status, GrantStatus::Settled {});
+        let open =
+            |g: &&mut Grant| &g.id == id && matches!(g.status, GrantStatus::Issued {} | GrantStatus::Redeemed {});
         if let Some(grant) = self.task.grants.iter_mut().find(open) {
             grant.status = GrantStatus::Void { reason: why.to_owned() };
         }
+    }
+
+    /// The apply that a worker has begun, where there is one: it is finished before anything else happens.
+    pub(super) fn half_applied(&self) -> Option<JobKind> {
+        let grant = self.task.open_grant().filter(|g| g.status == (GrantStatus::Redeemed {}))?;
+        Some(JobKind::Apply { grant: grant.id.clone(), changeset: grant.changeset.clone() })
+    }
+
+    pub(super) fn finish_first(&self, job: JobKind) -> JobKind {
+        match self.half_applied() {
+            Some(begun) if !guard!(BegunIsFinished, begun == job) => begun,
+            _ => job,
+        }
+    }
+
+    pub(super) fn has_redeemed(&self) -> bool {
+        self.half_applied().is_some()
     }
 
     /// Uses a grant: the last look at every binding, journaled before the target is touched.
@@ -57,7 +80,7 @@ impl Turn<'_> {
             &self.task.state,
             State::Running { job: JobKind::Apply { grant, .. }, .. } if grant == &request.grant
         );
-        if !applies || request.epoch != self.task.epoch {
+        if !guard!(GrantOfThisAttempt, applies && request.epoch == self.task.epoch) {
             return self.illegal("the grant does not belong to a running attempt with this epoch; touch nothing");
         }
         let Some(grant) = self.task.grants.iter().find(|g| g.id == request.grant).cloned() else {
@@ -68,17 +91,17 @@ impl Turn<'_> {
             GrantStatus::Redeemed {} if grant.changeset.hash == request.changeset_hash => {
                 return Ok(Some(Reason::Duplicate));
             }
-            GrantStatus::Issued {} => {}
+            status if guard!(GrantStillOpen, status == (GrantStatus::Issued {})) => {}
             _ => return self.illegal("the grant is void; touch nothing"),
         }
-        if grant.changeset.hash != request.changeset_hash {
+        if !guard!(GrantChangesetEqual, grant.changeset.hash == request.changeset_hash) {
             return self.illegal("the grant is for another changeset; touch nothing");
         }
-        if request.target != grant.bindings.base {
+        if !guard!(GrantBaseIsTarget, request.target == grant.bindings.base) {
             return self.redeem_drifted(&request.grant, request.target);
         }
         let live = self.task.live_bindings();
-        if live.as_ref() != Some(&grant.bindings) {
+        if !guard!(GrantBindingsEqual, live.as_ref() == Some(&grant.bindings)) {
             self.void_grant(&request.grant, "what it is bound to has changed");
             // Whatever the policy says about the trigger: a review needs a checkpoint that holds what changed.
             self.control_always(Trigger::SpecChanged);

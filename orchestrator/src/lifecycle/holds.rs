@@ -3,8 +3,10 @@
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{Conversation, JobKind, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Reason;
-use super::task::{GrantStatus, Outcome, State, Wish};
+use super::task::{Answer, Outcome, Slot, State, Wish};
 use super::turn::{Handled, Turn};
 
 pub(super) const ENDED: &str = "the task has ended";
@@ -41,15 +43,17 @@ impl Turn<'_> {
     pub(super) fn resume_requested(&mut self, by: &str) -> Handled {
         match self.task.state.clone() {
             State::Paused { from, since, .. } => self.unpause(*from, since),
-            State::Blocked { .. } => {
+            State::Blocked { redo, .. } => {
                 self.task.usage.failures = 0;
                 self.task.usage.lost_attempts = 0;
                 self.task.usage.conflicts = 0;
                 tracing::info!(task.id = %self.task.id, by, "an operator lets a blocked task go on");
                 if self.task.drifted.is_some() && self.task.tree.is_some() {
                     self.queue(JobKind::Rebase);
-                } else {
+                } else if redo {
                     self.redo(Conversation::Same);
+                } else {
+                    self.go_on();
                 }
                 Ok(None)
             }
@@ -65,13 +69,25 @@ impl Turn<'_> {
     fn unpause(&mut self, from: State, since: checkrein_shared::time::Timestamp) -> Handled {
         match from {
             State::Queued { job } => {
-                let rebase = self.task.drifted.is_some() && self.task.tree.is_some();
-                self.queue(if rebase { JobKind::Rebase } else { job });
+                let rebase = self.task.drifted.is_some() && self.task.tree.is_some() && !self.has_redeemed();
+                match &job {
+                    _ if rebase => self.queue(JobKind::Rebase),
+                    // The permission died meanwhile: what there is is measured and judged again.
+                    JobKind::Apply { grant, .. } if self.task.open_grant().is_none_or(|g| &g.id != grant) => {
+                        self.go_on()
+                    }
+                    _ => self.queue(self.task_job(job)),
+                }
                 Ok(None)
             }
             State::Reviewing { .. } if self.task.drifted.is_some() => {
                 self.queue(JobKind::Rebase);
                 Ok(None)
+            }
+            State::Reviewing { .. } if !guard!(PausedSubjectUnchanged, !self.subject_differs()) => self.judge_again(),
+            State::Reviewing { slots } if self.lost_an_answer(&slots) => {
+                let trigger = self.task.subject.as_ref().map_or(Trigger::ChangesetBeforeApply, |s| s.trigger);
+                self.start_round(trigger)
             }
             State::Reviewing { mut slots } => {
                 // Deadlines stood still while the task was paused, and requests may be lost since.
@@ -93,6 +109,18 @@ impl Turn<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// Whether specification, plan or policy changed since the subject was written.
+    fn subject_differs(&self) -> bool {
+        let subject = self.task.subject.as_ref().map(|s| &s.bindings);
+        subject != self.task.live_bindings().as_ref()
+    }
+
+    /// Whether a verdict that has filled a place counts no more.
+    fn lost_an_answer(&self, slots: &[Slot]) -> bool {
+        let stale = |slot: &Slot| self.task.verdicts.iter().any(|v| v.id == slot.id && !v.stale.is_empty());
+        slots.iter().any(|slot| matches!(slot.answer, Answer::Given(_)) && stale(slot))
     }
 
     pub(super) fn takeover_requested(&mut self, by: &str, folder: &str) -> Handled {
@@ -187,9 +215,5 @@ impl Turn<'_> {
                 Ok(None)
             }
         }
-    }
-
-    fn has_redeemed(&self) -> bool {
-        self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}))
     }
 }

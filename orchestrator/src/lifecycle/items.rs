@@ -7,9 +7,12 @@ use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::EscalationId;
 use checkrein_shared::policy::OnTimeout;
 
+use crate::guards::guard;
+
 use super::decision::{Reason, Timer};
 use super::task::{About, Answer, Item, Outcome, Slot, State};
 use super::turn::{Handled, Turn};
+use super::verdicts::KEY_FIELD;
 
 /// How long people have after a reminder.
 const REMINDER: Duration = Duration::from_secs(5 * 60);
@@ -47,13 +50,36 @@ impl Turn<'_> {
 
     /// The open item that waits for `hash`, or for anything where `hash` is `None`.
     pub(super) fn item_mut(&mut self, hash: Option<Digest>) -> Option<&mut Item> {
-        let wanted = |item: &&mut Item| hash.is_none_or(|h| item.hash == h);
+        let wanted = |item: &&mut Item| hash.is_none_or(|h| guard!(ApprovalNamesHash, item.hash == h));
         match &mut self.task.state {
             State::Waiting { item } => Some(item).filter(wanted),
             State::Reviewing { slots } => {
                 slots.iter_mut().filter(|s| s.answer == Answer::Awaited).filter_map(|s| s.item.as_mut()).find(wanted)
             }
             _ => None,
+        }
+    }
+
+    /// The item about which a person is asked, also where the task is paused.
+    pub(super) fn asked_mut(&mut self) -> Option<&mut Item> {
+        match &mut self.task.state {
+            State::Waiting { item } => Some(item),
+            State::Paused { from, .. } => match from.as_mut() {
+                State::Waiting { item } => Some(item),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Says on the open item in what the subject differs from what is in force now.
+    pub(super) fn note_differences(&mut self) {
+        let (Some(live), Some(subject)) = (self.task.live_bindings(), self.task.subject.clone()) else { return };
+        let differences = subject.bindings.differences(&live);
+        if let Some(item) = self.asked_mut() {
+            // What is no binding was not compared, so it stays.
+            item.stale.retain(|m| m.field == "findings" || m.field == KEY_FIELD);
+            item.stale.extend(differences);
         }
     }
 
@@ -83,7 +109,9 @@ impl Turn<'_> {
         }
         let reason = format!("expired: nobody at level `{}` answered in time ({})", item.level, item.reason);
         match level.on_timeout {
-            OnTimeout::Refuse | OnTimeout::Block => self.enter(State::Blocked { reason }),
+            OnTimeout::Refuse | OnTimeout::Block => {
+                self.enter(State::Blocked { reason, redo: item.about.is_the_work() });
+            }
             OnTimeout::Abort => self.enter(State::Done { outcome: Outcome::Failed { reason } }),
         }
         Ok(None)
@@ -91,7 +119,7 @@ impl Turn<'_> {
 
     /// Nobody could answer while nothing ran: people are reminded, and have a little time before the deadline counts.
     pub(super) fn deadline_missed(&mut self, id: &EscalationId) -> Handled {
-        let (at, until, round) = (self.at, self.at.plus(REMINDER), self.task.round);
+        let (at, until) = (self.at, self.at.plus(REMINDER));
         let is_overdue = |item: &Item| &item.id == id && item.deadline.is_some_and(|deadline| deadline <= at);
         match &mut self.task.state {
             State::Waiting { item } if is_overdue(item) => {
@@ -108,7 +136,7 @@ impl Turn<'_> {
                 if let Some(item) = &mut slot.item {
                     item.deadline = Some(until);
                 }
-                self.set(Timer::Review { round }, until);
+                self.await_next();
                 Ok(None)
             }
             State::Waiting { .. } => Ok(Some(Reason::Superseded)),

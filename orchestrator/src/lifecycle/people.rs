@@ -1,11 +1,15 @@
 //! What people decide: approve, reject, ask for changes, close a finding.
 
+use std::collections::BTreeSet;
+
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{FindingId, InstanceId};
 use checkrein_shared::policy::Excluded;
 use checkrein_shared::records::{
     ApprovalRef, Conversation, JobKind, Judgement, RequiredAction, ReviewKind, Risk, Trigger,
 };
+
+use crate::guards::guard;
 
 use super::decision::Reason;
 use super::task::{APPROVALS_MAX, About, Answer, Item, Slot, State, VerdictState, keep_newest};
@@ -24,14 +28,15 @@ impl Turn<'_> {
         if item.approved_by.contains(by) {
             return Ok(Some(Reason::Duplicate));
         }
-        if item.deadline.is_some_and(|deadline| self.at > deadline) {
+        if !guard!(ApprovalInTime, item.deadline.is_none_or(|deadline| self.at <= deadline)) {
             return self.illegal("expired: its deadline has passed, so it can't be approved any more; what the policy says about that follows as soon as the task runs");
         }
         if let About::Effect { key, .. } = &item.about {
             return self.illegal(settled_otherwise(key));
         }
-        if let Some(why) = self.may_not_approve(&item, by) {
-            return self.illegal(why);
+        let refusal = self.may_not_approve(&item, by);
+        if !guard!(ApproverMayApprove, refusal.is_none()) {
+            return self.illegal(refusal.unwrap_or_default());
         }
         if self.has_answered(&item, by) {
             return self
@@ -42,7 +47,7 @@ impl Turn<'_> {
         keep_newest(&mut self.task.approvals, APPROVALS_MAX);
         let Some(open) = self.item_mut(Some(hash)) else { return Ok(Some(Reason::Superseded)) };
         open.approved_by.insert(by.to_owned());
-        if (open.approved_by.len() as u64) < u64::from(open.approvers) {
+        if !guard!(ApproversAreEnough, open.approved_by.len() as u64 >= u64::from(open.approvers)) {
             return Ok(None);
         }
         match self.slot_of(&item) {
@@ -78,23 +83,25 @@ impl Turn<'_> {
     }
 
     fn item_approved(&mut self, item: &Item) -> Handled {
-        self.control(Trigger::ApprovalAfter);
+        let written = self.control(Trigger::ApprovalAfter);
+        if self.has_redeemed() {
+            // Whatever the question was: the change that is half in the target comes first.
+            self.task.usage.lost_attempts = 0;
+            self.go_on();
+            return Ok(None);
+        }
         match &item.about {
-            About::Gate {} | About::Overlap {} if self.task.drifted.is_some() => {
+            About::Gate {} | About::Overlap {} if !guard!(ApprovedTargetUnchanged, self.task.drifted.is_none()) => {
                 // The consent stands, but what it was about does not: the change is rebased and reviewed again.
                 self.queue(JobKind::Rebase);
                 Ok(None)
             }
-            About::Gate {} if item.stale.iter().any(|m| m.field != "findings") => {
+            About::Gate {} if !guard!(ApprovedSubjectUnchanged, item.stale.iter().all(|m| m.field == "findings")) => {
                 // Specification or plan changed under the question: what is there now was not judged by anybody.
-                self.control_always(Trigger::SpecChanged);
-                match (self.task.next_step(), self.task.subject.as_ref().map(|s| s.trigger)) {
-                    (None, Some(trigger)) => self.start_round(trigger),
-                    _ => {
-                        self.go_on();
-                        Ok(None)
-                    }
+                if !written {
+                    self.control_always(Trigger::SpecChanged);
                 }
+                self.judge_again()
             }
             About::Gate {} => {
                 for open in &mut self.task.findings {
@@ -141,7 +148,8 @@ impl Turn<'_> {
                 self.person_answered(&slot, by, Judgement::Rejected)
             }
             None => {
-                self.enter(State::Blocked { reason: format!("rejected by `{by}`: {reason}") });
+                let redo = item.about.is_the_work();
+                self.enter(State::Blocked { reason: format!("rejected by `{by}`: {reason}"), redo });
                 Ok(None)
             }
         }
@@ -204,6 +212,7 @@ impl Turn<'_> {
             at: self.at,
             inherited_from: None,
             stale: Vec::new(),
+            verifiers: BTreeSet::new(),
         });
         self.conclude_round()
     }

@@ -11,7 +11,9 @@ use checkrein_shared::records::{
 };
 use checkrein_shared::time::Timestamp;
 
-use super::decision::{Destination, Effect, Reason};
+use crate::guards::guard;
+
+use super::decision::{Destination, Effect, Reason, Timer};
 use super::rules::On;
 use super::task::{About, Answer, Slot, State, Subject};
 use super::turn::{Handled, Turn};
@@ -124,15 +126,20 @@ impl Turn<'_> {
 
     /// Whether nobody and nothing would have judged the change itself before it reaches the target.
     fn needs_person(&self, wanted: &[ReviewRequirement], trigger: Trigger) -> bool {
-        // Only the verifiers of steps that were done so far run, and none where the check is off.
+        let cover = gate_cover(wanted, self.verifiers_in_force().len());
+        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible();
+        cover.blocking == 0 || (leads_outside && cover.asks_person())
+    }
+
+    /// The verifiers that run for the subject: those of the steps that were done so far, none where the check is off.
+    pub(super) fn verifiers_in_force(&self) -> BTreeSet<String> {
+        if self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off {
+            return BTreeSet::new();
+        }
         let done = self.task.completed();
         let current = self.task.subject.as_ref().and_then(|s| s.step.as_ref());
         let counts = |s: &&Step| done.contains(&s.id) || current == Some(&s.id);
-        let verifiers: BTreeSet<&String> = self.task.plan.steps.iter().filter(counts).flat_map(|s| &s.verify).collect();
-        let off = self.context.policy.policy().checks.mode(CheckName::Verifiers) == CheckMode::Off;
-        let cover = gate_cover(wanted, if off { 0 } else { verifiers.len() });
-        let leads_outside = trigger == Trigger::ChangesetBeforeApply || self.call_is_irreversible();
-        cover.blocking == 0 || (leads_outside && cover.asks_person())
+        self.task.plan.steps.iter().filter(counts).flat_map(|s| s.verify.iter().cloned()).collect()
     }
 
     fn person_slot(&mut self, checkpoint: &CheckpointRef) -> Slot {
@@ -205,17 +212,27 @@ impl Turn<'_> {
         self.ask_rules(if late { On::Timeout } else { On::Round })
     }
 
+    /// Each review has its own deadline: one that is overdue does not wait for a person who has hours left.
     pub(super) fn review_timed_out(&mut self, round: u32) -> Handled {
-        let current = round == self.task.round;
+        let (current, at) = (round == self.task.round, self.at);
         match &mut self.task.state {
             State::Reviewing { slots } if current => {
-                for slot in slots.iter_mut().filter(|s| s.answer == Answer::Awaited) {
+                for slot in slots.iter_mut().filter(|s| s.answer == Answer::Awaited && s.deadline <= at) {
                     slot.answer = Answer::TimedOut;
                 }
+                self.await_next();
                 self.conclude_round()
             }
             State::Reviewing { .. } => Ok(Some(Reason::Superseded)),
             _ => Ok(Some(Reason::NotInThisState)),
+        }
+    }
+
+    /// Sets the timer of the review that is due next.
+    pub(super) fn await_next(&mut self) {
+        let State::Reviewing { slots } = &self.task.state else { return };
+        if let Some(deadline) = next_deadline(slots) {
+            self.set(Timer::Review { round: self.task.round }, deadline);
         }
     }
 
@@ -230,6 +247,11 @@ impl Turn<'_> {
             _ => None,
         }
     }
+}
+
+/// When the next of the reviews that the round waits for is overdue.
+pub(super) fn next_deadline(slots: &[Slot]) -> Option<Timestamp> {
+    slots.iter().filter(|s| s.blocking && s.answer == Answer::Awaited).map(|s| s.deadline).min()
 }
 
 /// Whether a person reviews anyway, and the round waits for the answer.
@@ -249,5 +271,8 @@ pub(super) fn is_complete(slots: &[Slot]) -> bool {
             })
     };
     let mut blocking = slots.iter().filter(|s| s.blocking).peekable();
-    blocking.peek().is_some() && blocking.all(|s| approved(&s.review) >= s.quorum as usize && !vetoed(s))
+    blocking.peek().is_some()
+        && blocking.all(|s| {
+            guard!(QuorumIsReached, approved(&s.review) >= s.quorum as usize) && guard!(NoVetoInRound, !vetoed(s))
+        })
 }

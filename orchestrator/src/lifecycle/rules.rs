@@ -10,6 +10,8 @@ use checkrein_shared::policy::{
 };
 use checkrein_shared::records::{Conversation, JobKind, StepAction, Trigger};
 
+use crate::guards::guard;
+
 use super::decision::Timer;
 use super::rounds::is_complete;
 use super::task::{About, Ruling, State, StepStatus};
@@ -70,7 +72,8 @@ impl Turn<'_> {
             Action::RequestEvidence => self.request_evidence(&on, message),
             Action::Block => {
                 self.void_grants("a rule blocked the task");
-                self.enter(State::Blocked { reason: format!("rule `{}`: {message}", outcome.rule) });
+                let redo = matches!(on, On::Round | On::Timeout | On::Late);
+                self.enter(State::Blocked { reason: format!("rule `{}`: {message}", outcome.rule), redo });
                 Ok(None)
             }
             Action::Escalate => {
@@ -91,7 +94,8 @@ impl Turn<'_> {
             On::Round => {
                 let complete = matches!(&self.task.state, State::Reviewing { slots } if is_complete(slots));
                 let vetoed = self.task.findings.iter().any(|f| f.veto);
-                if complete && !vetoed {
+                // The rules have been told that it is complete, so this looks a second time and has no name.
+                if complete && guard!(VetoStands, !vetoed) {
                     return self.proceed();
                 }
                 let why =
@@ -124,6 +128,8 @@ impl Turn<'_> {
 
     fn retry(&mut self, on: &On, conversation: Conversation) {
         match on {
+            // No step has failed: nobody came to carry out what was granted.
+            On::Failed if self.task.open_grant().is_some() => self.go_on(),
             On::Failed => {
                 let step = self.task.next_step().cloned();
                 match step {
@@ -141,7 +147,7 @@ impl Turn<'_> {
     /// completed one, else the next. What follows it is looked at again.
     pub(super) fn redo(&mut self, conversation: Conversation) {
         let Some(step) = self.step_to_redo() else {
-            self.enter(State::Blocked { reason: "the plan has no step that could be done again".into() });
+            self.enter(State::Blocked { reason: "the plan has no step that could be done again".into(), redo: true });
             return;
         };
         self.task.steps.insert(step.clone(), StepStatus::Pending);
@@ -195,6 +201,7 @@ impl Turn<'_> {
             On::Round | On::Timeout | On::Late => About::Gate {},
             On::Budget { budget } => About::Budget { budget: budget.clone() },
             On::Drift => About::Overlap {},
+            On::Failed if self.has_redeemed() => About::Interrupted {},
             On::EffectUnknown { step, key } => About::Effect { step: step.clone(), key: *key },
             On::Failed => match self.task.next_step().cloned() {
                 Some(step) => {

@@ -172,6 +172,9 @@ pub enum State {
         since: Timestamp,
         /// What somebody wants as soon as the worker parks.
         wish: Option<Wish>,
+        /// Whether the step was amended since: what runs is not what is planned, so its end completes nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        outdated: bool,
     },
     /// Reviewers are at the subject.
     Reviewing {
@@ -205,6 +208,8 @@ pub enum State {
     Blocked {
         /// Why.
         reason: String,
+        /// Whether the work itself was found wanting: then going on means to do it again.
+        redo: bool,
     },
     /// It ends as soon as its worker has stopped.
     Cancelling {
@@ -345,6 +350,9 @@ pub struct VerdictState {
     pub inherited_from: Option<ReviewId>,
     /// What changed under it; empty while it is current. Once stale, always stale.
     pub stale: Vec<Mismatch>,
+    /// The verifiers that its reviewer ran.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub verifiers: BTreeSet<String>,
 }
 
 /// A finding that is open, and since when.
@@ -453,6 +461,16 @@ pub enum About {
     Interrupted {},
     /// What to do about a negative verdict that came after the change was applied.
     LateVeto {},
+}
+
+impl About {
+    /// Whether it is the work itself that somebody looks at, not what became of a step, an effect or a budget.
+    pub fn is_the_work(&self) -> bool {
+        match self {
+            Self::Gate {} | Self::Overlap {} | Self::LateVeto {} => true,
+            Self::Failure { .. } | Self::Effect { .. } | Self::Budget { .. } | Self::Interrupted {} => false,
+        }
+    }
 }
 
 /// Counters and what is used up.

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::decision::{Decision, Destination, Effect, IllegalTransition, Reason, Timer};
 use super::effects::EFFECT_TABLE;
+use super::rounds::next_deadline;
 use super::task::{State, Task};
 
 /// How long a job may wait for a lease before its message is published again.
@@ -137,7 +138,7 @@ impl<'a> Turn<'a> {
             }
             State::Running { .. } => self.start_wall_timer(),
             State::Reviewing { slots } => {
-                if let Some(deadline) = slots.iter().filter(|s| s.blocking).map(|s| s.deadline).max() {
+                if let Some(deadline) = next_deadline(slots) {
                     self.set(Timer::Review { round: self.task.round }, deadline);
                 }
             }
@@ -172,13 +173,15 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Queues a job.
+    /// Queues a job; where a change is half applied, that is finished first.
     pub(super) fn queue(&mut self, job: JobKind) {
+        let job = self.finish_first(job);
         self.enter(State::Queued { job });
     }
 
     /// Queues a job whose message goes out only after `wait`.
     pub(super) fn queue_later(&mut self, job: JobKind, wait: Duration) {
+        let job = self.finish_first(job);
         self.lose_claims(UNSAID);
         self.leave();
         self.end_conversation(&job);

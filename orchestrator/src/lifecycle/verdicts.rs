@@ -4,13 +4,16 @@
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{InstanceId, ReviewId};
 use checkrein_shared::records::{
-    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, ReviewerType, SourceRef, Verdict,
+    Bindings, FindingStatus, JobKind, Judgement, Mismatch, RequiredAction, ReviewKind, ReviewerType, SourceRef,
+    Trigger, Verdict,
 };
 use checkrein_shared::time::Timestamp;
 
+use crate::guards::guard;
+
 use super::decision::Reason;
 use super::rules::On;
-use super::task::{Answer, FINDINGS_MAX, GrantStatus, OpenFinding, Slot, State, VerdictState};
+use super::task::{Answer, FINDINGS_MAX, OpenFinding, Slot, State, VerdictState};
 use super::turn::{Handled, Turn};
 
 /// The field under which a revoked key shows in a stale verdict.
@@ -18,22 +21,24 @@ pub(super) const KEY_FIELD: &str = "reviewer_key";
 
 impl Turn<'_> {
     pub(super) fn verdict_published(&mut self, verdict: &Verdict, envelope: Digest) -> Handled {
-        let known = |v: &VerdictState| v.id == verdict.review_id && v.inherited_from.is_none();
-        if self.task.verdicts.iter().any(known) || self.task.judged.contains(&verdict.review_id) {
+        let before = |v: &VerdictState| v.id == verdict.review_id && v.inherited_from.is_none();
+        let known = self.task.verdicts.iter().any(before) || self.task.judged.contains(&verdict.review_id);
+        if !guard!(VerdictOnlyOnce, !known) {
             return Ok(Some(Reason::Duplicate));
         }
         let differences = self.differences(&verdict.bindings);
         let kind = kind_of(verdict);
         // A reviewer's key never answers for a person, nor for another kind of reviewer.
-        let is_asked = |s: &&Slot| s.id == verdict.review_id && s.item.is_none() && s.kind == kind;
+        let is_kind = |s: &Slot| guard!(VerdictOfAskedKind, s.item.is_none() && s.kind == kind);
+        let is_asked = |s: &&Slot| s.id == verdict.review_id && is_kind(s);
         let open = self.slots_mut().and_then(|s| s.iter().find(is_asked).cloned());
-        let current = differences.is_empty();
+        let current = guard!(VerdictIsCurrent, differences.is_empty());
         let review = open.as_ref().map_or_else(|| self.review_name(verdict), |s| s.review.clone());
         self.record_verdict(verdict, envelope, &review, differences);
         self.take_findings(verdict, &review, current);
         if let Some(slot) = open
             && current
-            && slot.answer == Answer::Awaited
+            && matches!(slot.answer, Answer::Awaited | Answer::TimedOut)
         {
             self.answer(&slot, verdict.verdict);
             self.take_actions(verdict, &review);
@@ -54,8 +59,10 @@ impl Turn<'_> {
     /// A negative verdict outside its round: an unredeemed grant dies, and the rules may have a say.
     fn late_negative(&mut self, verdict: &Verdict, review: &str, current: bool) -> Handled {
         match self.task.state.clone() {
-            State::Queued { job: JobKind::Apply { .. } } if current => {
-                if self.is_being_applied() {
+            State::Queued { job: JobKind::Apply { .. } } | State::Running { job: JobKind::Apply { .. }, .. }
+                if current =>
+            {
+                if self.has_redeemed() {
                     self.task.late_veto = true;
                     return Ok(None);
                 }
@@ -63,34 +70,32 @@ impl Turn<'_> {
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
             }
-            State::Running { job: JobKind::Apply { .. }, .. } if current => {
-                if self.is_being_applied() {
-                    self.task.late_veto = true;
-                    return Ok(None);
-                }
+            State::Queued { .. } if current && self.is_call_allowed() => {
                 self.take_actions(verdict, review);
                 self.void_grants("a reviewer objected");
                 self.ask_rules(On::Late)
             }
-            State::Waiting { mut item } => {
-                // Whoever has the page open has not seen this: an approval must name the new hash.
-                let old = item.hash;
-                item.hash = Digest::of(format!("{old} {}", verdict.review_id));
-                item.stale.push(Mismatch {
-                    field: "findings".into(),
-                    old: old.to_string(),
-                    new: item.hash.to_string(),
-                });
-                self.task.state = State::Waiting { item };
+            State::Running { .. } | State::Paused { .. } if current && self.is_call_allowed() => {
+                // A call that has not started stops at its gate again; what has started is not stopped.
+                self.take_actions(verdict, review);
+                self.void_grants("a reviewer objected");
                 Ok(None)
             }
-            // Elsewhere there is nothing under way that it could stop; its findings veto the next `continue`.
-            _ => Ok(None),
+            _ => {
+                if let Some(item) = self.asked_mut() {
+                    // Whoever has the page open has not seen this: an approval must name the new hash.
+                    let old = item.hash;
+                    item.hash = Digest::of(format!("{old} {}", verdict.review_id));
+                    item.stale.push(Mismatch {
+                        field: "findings".into(),
+                        old: old.to_string(),
+                        new: item.hash.to_string(),
+                    });
+                }
+                // Elsewhere there is nothing under way that it could stop; its findings veto the next `continue`.
+                Ok(None)
+            }
         }
-    }
-
-    fn is_being_applied(&self) -> bool {
-        self.task.open_grant().is_some_and(|g| g.status == (GrantStatus::Redeemed {}))
     }
 
     fn record_verdict(&mut self, verdict: &Verdict, envelope: Digest, review: &str, stale: Vec<Mismatch>) {
@@ -109,6 +114,7 @@ impl Turn<'_> {
             at: self.at,
             inherited_from: None,
             stale,
+            verifiers: verdict.verifiers.iter().map(|outcome| outcome.name.clone()).collect(),
         });
     }
 
@@ -148,7 +154,9 @@ impl Turn<'_> {
         for finding in &verdict.findings {
             let known = self.task.findings.iter().position(|f| f.finding.id == finding.id && f.review == review);
             match (finding.status, known) {
-                (FindingStatus::Fixed, Some(index)) if current && !finding.source_refs.is_empty() => {
+                (FindingStatus::Fixed, Some(index))
+                    if guard!(FixIsShown, current && !finding.source_refs.is_empty()) =>
+                {
                     self.task.findings.remove(index);
                 }
                 (FindingStatus::Fixed, _) => {}
@@ -184,14 +192,20 @@ impl Turn<'_> {
     /// Marks every verdict that no longer equals what is in force. Once stale, always stale.
     pub(super) fn mark_stale(&mut self) {
         let Some(live) = self.task.live_bindings() else { return };
-        for verdict in self.task.verdicts.iter_mut().filter(|v| v.stale.is_empty()) {
+        let fresh = |v: &&mut VerdictState| guard!(StaleStaysStale, v.stale.is_empty());
+        for verdict in self.task.verdicts.iter_mut().filter(fresh) {
             verdict.stale = verdict.bindings.differences(&live);
         }
     }
 
     /// Fills a slot with the newest approval of the same review, where every condition of inheritance holds.
     pub(super) fn inherit(&mut self, slot: &mut Slot) -> bool {
-        let Some(now) = self.task.subject.as_ref().map(|s| s.bindings.clone()) else { return false };
+        let Some(subject) = &self.task.subject else { return false };
+        if subject.trigger == Trigger::ToolBeforeHighRisk {
+            // Bindings do not hold the call: what was said of another one, or of an earlier start, is no consent.
+            return false;
+        }
+        let now = subject.bindings.clone();
         // One approval fills one place: that of the same instance, in a round in which none of its peers objected.
         let same = |v: &&VerdictState| v.review == slot.review && v.round < self.task.round;
         let newest_round = self.task.verdicts.iter().filter(same).map(|v| v.round).max();
@@ -205,7 +219,9 @@ impl Turn<'_> {
         };
         let revoked = old.stale.iter().any(|m| m.field == KEY_FIELD);
         let relevant = self.context.unaffected.contains(&slot.review);
-        if revoked || !can_inherit(&old.bindings, &now, relevant) {
+        let verified = self.verifiers_in_force().is_subset(&old.verifiers);
+        let holds = guard!(InheritanceHolds, can_inherit(&old.bindings, &now, relevant));
+        if !guard!(RevokedIsNotInherited, !revoked) || !verified || !holds {
             return false;
         }
         let carried = VerdictState {
@@ -232,19 +248,18 @@ impl Turn<'_> {
         if !hit {
             return Ok(Some(Reason::NotInThisState));
         }
-        let trigger = self.task.subject.as_ref().map(|s| s.trigger);
+        let (trigger, applies) = (self.task.subject.as_ref().map(|s| s.trigger), self.has_redeemed());
         match (&mut self.task.state, trigger) {
-            (State::Queued { job: JobKind::Apply { .. } } | State::Reviewing { .. }, Some(trigger)) => {
+            (State::Queued { job: JobKind::Apply { .. } } | State::Reviewing { .. }, Some(trigger)) if !applies => {
                 self.void_grants("a reviewer's key was revoked");
                 self.start_round(trigger)
             }
-            (State::Running { .. }, _) => {
+            (State::Queued { .. } | State::Running { .. } | State::Paused { .. } | State::Waiting { .. }, _) => {
                 self.void_grants("a reviewer's key was revoked");
-                Ok(None)
-            }
-            (State::Waiting { item }, _) => {
-                let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));
-                item.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+                if let Some(item) = self.asked_mut() {
+                    let (old, new) = (reviewer.to_string(), format!("revoked since {since}"));
+                    item.stale.push(Mismatch { field: KEY_FIELD.into(), old, new });
+                }
                 Ok(None)
             }
             (State::Cancelling { .. }, _) => Ok(Some(Reason::NotInThisState)),

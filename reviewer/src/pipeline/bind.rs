@@ -4,13 +4,14 @@
 //! question. Before an approval they were compared with the record's own and with
 //! those in force.
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::json;
 use checkrein_shared::records::{ReviewRequest, Reviewer, ReviewerType, Verdict};
 use checkrein_shared::signing::{PayloadType, SigningKey};
 
 use super::Context;
 use super::judge::Opinion;
-use crate::error::{Error, chain};
+use crate::error::Error;
 use crate::quote;
 
 /// The version of the verdict record that this build writes.
@@ -43,7 +44,7 @@ pub(super) fn bind(context: &Context<'_>, request: &ReviewRequest, opinion: Opin
 
 /// Signs a verdict. The envelope is what the blob store keeps.
 pub(crate) fn sign(verdict: &Verdict, key: &SigningKey) -> Result<Vec<u8>, Error> {
-    let payload = json::canonical(verdict).map_err(|e| Error::Verdict(chain(&e)))?;
+    let payload = json::canonical(verdict).map_err(|e| Error::Verdict(with_causes(&e)))?;
     let envelope = key.sign(PayloadType::Verdict, &payload);
-    json::canonical(&envelope).map_err(|e| Error::Verdict(chain(&e)))
+    json::canonical(&envelope).map_err(|e| Error::Verdict(with_causes(&e)))
 }

@@ -23,13 +23,14 @@ mod verify;
 use std::collections::BTreeSet;
 
 use checkrein_shared::blob::Blobs;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::Coordinator;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::records::{Judgement, ReviewRequest, Verdict};
 use checkrein_shared::time::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{Early, Error, Stop, chain};
+use crate::error::{Early, Error, Stop};
 use crate::ledger::Ledger;
 use crate::verifiers::Workshop;
 
@@ -64,7 +65,7 @@ pub(crate) async fn review(context: &Context<'_>, request: &ReviewRequest) -> Re
 
 /// The verdict of a reviewer that tried often enough: it can't tell, and says why.
 pub(crate) fn give_up(context: &Context<'_>, request: &ReviewRequest, error: &Error) -> Verdict {
-    let reasons = vec![format!("the review could not be carried out: {}", chain(error))];
+    let reasons = vec![format!("the review could not be carried out: {}", with_causes(error))];
     let early = Early { judgement: Judgement::Inconclusive, raised: Vec::new(), reasons };
     bind::bind(context, request, judge::early(early, request, BTreeSet::new()))
 }

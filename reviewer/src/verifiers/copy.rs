@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_shared::blob::Blobs;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::tree::carry::carry;
 use checkrein_shared::tree::materialise::materialise;
 use checkrein_shared::tree::{Manifest, RelPath};
 
 use super::Trouble;
-use crate::error::chain;
 
 /// The place.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Place {
         let (target, paths, tree) = (target.to_owned(), paths.to_vec(), self.tree());
         let carried = tokio::task::spawn_blocking(move || carry(&target, &paths, &tree)).await;
         let carried = carried.expect("copying neither panics nor is aborted");
-        carried.map(drop).map_err(|e| Trouble::Here(chain(&e)))
+        carried.map(drop).map_err(|e| Trouble::Here(with_causes(&e)))
     }
 
     pub(super) fn tree(&self) -> PathBuf {

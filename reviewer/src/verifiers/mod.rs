@@ -16,6 +16,7 @@ mod run;
 use std::collections::BTreeSet;
 
 use checkrein_shared::blob;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::records::{EvidenceIndex, EvidenceRef, TestRun, VerifierOutcome};
 use checkrein_shared::tree::{RelPath, materialise};
 
@@ -46,7 +47,7 @@ impl From<materialise::Error> for Trouble {
     fn from(error: materialise::Error) -> Self {
         match error {
             materialise::Error::Blob { source: source @ blob::Error::Io { .. }, .. } => Self::Blobs(source),
-            other => Self::Here(crate::error::chain(&other)),
+            other => Self::Here(with_causes(&other)),
         }
     }
 }

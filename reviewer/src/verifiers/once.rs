@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process::{self, Command, Confinement, Ending, Finished, Limits, Output, Refusal};
 use checkrein_shared::records::{EvidenceIndex, TestRun};
@@ -13,7 +14,6 @@ use super::evidence::Log;
 use super::from_base::Restored;
 use super::run::Job;
 use super::{Attempt, Trouble};
-use crate::error::chain;
 use crate::quote;
 
 /// How much of a verifier's output is kept.
@@ -145,7 +145,7 @@ async fn start(job: &Job<'_>, place: &Place, output: &Path) -> Result<Finished, 
         process::Error::Refused(Refusal::Unconfined { reason }) => {
             Trouble::Here(format!("the policy wants verifiers confined, and here they can't be: {reason}"))
         }
-        other => Trouble::Here(chain(&other)),
+        other => Trouble::Here(with_causes(&other)),
     })
 }
 

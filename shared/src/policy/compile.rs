@@ -27,6 +27,8 @@ pub struct CompiledPolicy {
     pub(super) triggers: BTreeMap<Trigger, Expression>,
     /// One list for each layer, in order.
     pub(super) tools: Vec<Vec<CompiledTool>>,
+    /// The paths that are protected. A pattern that is no glob is a fault that has been reported already.
+    protect: Vec<GlobMatcher>,
 }
 
 /// What of a tool's entry has to be compiled.
@@ -76,12 +78,18 @@ impl CompiledPolicy {
             return Err(PolicyError::new(problems));
         }
         let digest = policy.digest();
-        Ok(Self { policy, digest, rules, reviews, triggers, tools })
+        let protect = policy.workspace.protect.iter().filter_map(|pattern| globs::path(pattern).ok()).collect();
+        Ok(Self { policy, digest, rules, reviews, triggers, tools, protect })
     }
 
     /// The policy.
     pub fn policy(&self) -> &ResolvedPolicy {
         &self.policy
+    }
+
+    /// Whether a path is one of those that the policy protects.
+    pub fn protects(&self, path: &str) -> bool {
+        self.protect.iter().any(|glob| glob.is_match(path))
     }
 
     /// Its digest.

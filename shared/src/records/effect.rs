@@ -43,7 +43,8 @@ pub enum CallArguments {
 pub struct EffectCall {
     /// The step that it belongs to.
     pub step: StepId,
-    /// The tool: `step:<id>` for the command of a step, else such as `mcp:payments/transfer`.
+    /// The tool: `step:<id>` for the command of a step, `agent:<id>` for its agent as a whole, else such as
+    /// `mcp:payments/transfer`.
     pub tool: String,
     /// What it is called with.
     pub arguments: CallArguments,
@@ -61,6 +62,11 @@ impl EffectCall {
         format!("step:{step}")
     }
 
+    /// The tool under which a whole run of a step's agent is known, where its calls are not seen one by one.
+    pub fn agent_of(step: &StepId) -> String {
+        format!("agent:{step}")
+    }
+
     /// The idempotency key: the same for the same call in every attempt, so that the other side can tell a repetition.
     pub fn key(&self, task: &TaskId) -> Digest {
         json::digest(&(task, &self.step, &self.tool, &self.arguments, self.ordinal)).expect(CANONICAL)
@@ -76,6 +82,11 @@ impl EffectCall {
         let StepAction::Run(argv) = action else { return false };
         let same = matches!(&self.arguments, CallArguments::Command(command) if command == argv);
         same && self.ordinal == 0 && self.tool == Self::tool_of(&self.step)
+    }
+
+    /// Whether it is a run of the step's agent as a whole.
+    pub fn is_agent_run(&self) -> bool {
+        self.tool == Self::agent_of(&self.step)
     }
 
     /// The ref under which evidence shows the call of a step with this hash to those who have to agree.

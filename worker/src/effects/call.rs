@@ -6,13 +6,38 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
+use checkrein_shared::json;
 use checkrein_shared::records::{CallArguments, EffectCall, Job};
 
 use super::KEY_VARIABLE;
 use crate::environment::Variables;
 
 /// Variables whose values differ from attempt to attempt without meaning anything; the key follows from the call itself.
-const PER_ATTEMPT: [&str; 4] = ["HOME", "TMPDIR", "CHECKREIN_ATTEMPT", KEY_VARIABLE];
+const PER_ATTEMPT: [&str; 7] = [
+    "HOME",
+    "TMPDIR",
+    "CHECKREIN_ATTEMPT",
+    "CHECKREIN_INSTRUCTION",
+    "CHECKREIN_RESULT",
+    "CHECKREIN_RUN_STATE",
+    KEY_VARIABLE,
+];
+
+/// A whole run of a step's agent. What reviewers sent back is another run; what was lost is the same one.
+pub(crate) fn of_agent(
+    step: &StepId,
+    (agent, prompt): (&[String], &str),
+    round: u32,
+    variables: &Variables,
+) -> EffectCall {
+    let values = serde_json::json!({ "agent": agent, "prompt": Digest::of(prompt), "round": round });
+    let values = json::canonical(&values).expect("texts, a digest and a small number have a canonical form");
+    EffectCall {
+        tool: EffectCall::agent_of(step),
+        arguments: CallArguments::Values(String::from_utf8_lossy(&values).into_owned()),
+        ..of_step(step, &[], variables)
+    }
+}
 
 /// The call of a step's command.
 pub(crate) fn of_step(step: &StepId, argv: &[String], variables: &Variables) -> EffectCall {

@@ -7,7 +7,7 @@
 mod call;
 mod ledger;
 
-pub(crate) use call::{key_of, of_step};
+pub(crate) use call::{key_of, of_agent, of_step};
 pub(crate) use ledger::{Asked, ask, settle};
 
 /// The variable that holds the idempotency key.

@@ -6,6 +6,7 @@
 //! attempt that was cut off is found by its traces, and goes on.
 
 use checkrein_shared::blob;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{self, RedeemAnswer, RedeemRequest};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::GrantId;
@@ -13,8 +14,8 @@ use checkrein_shared::records::{AttemptOutcome, ChangesetRef};
 use checkrein_shared::time::Span;
 use checkrein_shared::tree::Changeset;
 
+use super::End;
 use super::trace::is_own_trace;
-use super::{End, chain};
 use crate::commit::Commit;
 use crate::desk::{Desk, JobError};
 use crate::ground::{self, Ground, bounded};
@@ -156,7 +157,7 @@ async fn commit(desk: &Desk, ground: &Ground, changeset: &Changeset) -> Result<O
     match made {
         Ok(commit) => Ok(commit),
         Err(error) => {
-            tracing::error!(task.id = %job.task_id, error = chain(&error), "the applied change could not be committed");
+            tracing::error!(task.id = %job.task_id, error = with_causes(&error), "the applied change could not be committed");
             Ok(None)
         }
     }
@@ -170,7 +171,7 @@ async fn drop_displaced(lock: &RootLock, changeset: &Changeset) {
                 tracing::warn!(path = %path.display(), "somebody wrote to a file while it was replaced: it is kept here");
             }
         }
-        Err(error) => tracing::warn!(error = chain(&error), "the displaced files could not be dropped"),
+        Err(error) => tracing::warn!(error = with_causes(&error), "the displaced files could not be dropped"),
     }
 }
 
@@ -181,7 +182,7 @@ async fn failed(desk: &Desk, ground: &Ground, grant: &GrantId, error: apply::Err
         apply::Error::Blob { path, source: blob::Error::Missing(_) | blob::Error::Damaged { .. } } => path,
         _ => return Err(JobError::Apply(error)),
     };
-    tracing::error!(grant.id = %grant, error = chain(&error), "the changeset can't be applied here");
+    tracing::error!(grant.id = %grant, error = with_causes(&error), "the changeset can't be applied here");
     let now = measure::only(&desk.services, &desk.job.root_id, &ground.target, &ground.rules).await?;
     Ok(conflict(grant, now.digest, vec![path.to_string()]))
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process;
 use checkrein_shared::records::{Basis, Claim, EffectCall, EvidenceKind, EvidenceRef, Step, Trigger};
@@ -10,7 +11,7 @@ use checkrein_shared::time::Timestamp;
 use serde::Serialize;
 
 use super::apart::{self, Apart};
-use super::{End, chain, step};
+use super::{End, step};
 use crate::desk::{Desk, JobError};
 use crate::effects::{self, KEY_VARIABLE};
 use crate::failure;
@@ -111,7 +112,7 @@ async fn run_dry(
     let ran = match apart::run(desk, ground, Apart { argv, time: DRY_RUN_TIME_MAX, variables }).await? {
         Ok(ran) => ran,
         Err(process::Error::Refused(refusal)) => {
-            return Ok(Err(format!("its dry run can't run: {}", chain(&refusal))));
+            return Ok(Err(format!("its dry run can't run: {}", with_causes(&refusal))));
         }
         Err(error) => return Err(JobError::Process(error)),
     };

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest, ProbeAnswer, Settled};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process::{self, Ending};
@@ -46,10 +47,18 @@ pub(super) enum Before {
     Over(End),
 }
 
-/// Whether a step's command has to be claimed: its author says so, or the policy may.
+/// Whether a step has to be claimed before it starts: its author says so, or the policy may for commands.
 pub(super) fn may_act(desk: &Desk, step: &Step) -> bool {
     let is_command = matches!(step.action, StepAction::Run(_));
-    is_command && (step.effect != EffectClass::ReadOnly || desk.policy.lists(&EffectCall::tool_of(&step.id)))
+    step.effect != EffectClass::ReadOnly || (is_command && desk.policy.lists(&EffectCall::tool_of(&step.id)))
+}
+
+/// What the step is about to do: its command, or a whole run of its agent, whose calls nobody sees one by one.
+fn named(desk: &Desk, step: &Step, call: &Call<'_>) -> EffectCall {
+    match &step.action {
+        StepAction::Run(_) => effects::of_step(&step.id, call.argv, &call.variables),
+        StepAction::Prompt(prompt) => effects::of_agent(&step.id, (call.argv, prompt), desk.job.round, &call.variables),
+    }
 }
 
 /// Whether a step's command may run once more just to look at what it says. Asked only where its author says so too.
@@ -75,7 +84,7 @@ pub(super) async fn before(
     if !may_act(desk, step) {
         return Ok(Before::Free);
     }
-    let named = effects::of_step(&step.id, call.argv, &call.variables);
+    let named = named(desk, step, call);
     call.variables.insert(KEY_VARIABLE.into(), effects::key_of(&desk.job, &named).to_hex().into());
     let request = request(desk, &room.scratch(), named, call.time);
     loop {
@@ -152,11 +161,11 @@ impl Claim {
                 // A request may have left before the end came.
                 ending => Settled::Unknown { why: failure::ending_text(ending) },
             },
-            Err(process::Error::Refused(refusal)) => Settled::NotStarted { why: super::chain(refusal) },
+            Err(process::Error::Refused(refusal)) => Settled::NotStarted { why: with_causes(refusal) },
             Err(error @ (process::Error::Supervisor { .. } | process::Error::TooLarge { .. })) => {
-                Settled::NotStarted { why: super::chain(error) }
+                Settled::NotStarted { why: with_causes(error) }
             }
-            Err(error) => Settled::Unknown { why: super::chain(error) },
+            Err(error) => Settled::Unknown { why: with_causes(error) },
         };
         effects::settle(desk, self.key, outcome).await;
     }

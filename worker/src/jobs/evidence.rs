@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending};
 use checkrein_shared::records::{Basis, Claim, EvidenceKind, Step, StepAction, Trigger};
@@ -13,7 +14,7 @@ use checkrein_shared::time::Timestamp;
 
 use super::apart::{self, Apart};
 use super::gate::{self, Again};
-use super::{End, chain, effect, step};
+use super::{End, effect, step};
 use crate::desk::{Desk, JobError};
 use crate::execute::Ran;
 use crate::ground::{self, Ground};
@@ -83,7 +84,7 @@ async fn run_check(
             Ok(Some(record(desk, recorder, ground, check, &ran).await?))
         }
         Err(process::Error::Refused(refusal)) => {
-            tracing::warn!(check = check.name, error = chain(&refusal), "a check can't run here");
+            tracing::warn!(check = check.name, error = with_causes(&refusal), "a check can't run here");
             Ok(None)
         }
         Err(error) => Err(JobError::Process(error)),

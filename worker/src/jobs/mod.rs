@@ -15,6 +15,7 @@ mod step;
 mod step_end;
 mod trace;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::records::{AttemptOutcome, Job, JobKind};
 use checkrein_shared::time::Span;
 
@@ -76,7 +77,9 @@ pub(crate) async fn run(services: &Services, job: &Job, orders: &Orders) {
     match submit::attempt(services, job, outcome, orders).await {
         Ok(Sent::Accepted) => {}
         Ok(Sent::Refused(_) | Sent::Lost) => tracing::info!(job.id = %job.job_id, "the lease was lost meanwhile"),
-        Err(error) => tracing::error!(job.id = %job.job_id, error = chain(&error), "the job's end can't be reported"),
+        Err(error) => {
+            tracing::error!(job.id = %job.job_id, error = with_causes(&error), "the job's end can't be reported")
+        }
     }
 }
 
@@ -95,7 +98,7 @@ async fn begin(desk: &Desk) -> Result<End, JobError> {
 
 /// What would go wrong on every worker again is a failure for the rules, and in the end for a person.
 fn failed(services: &Services, job: &Job, error: &JobError) -> AttemptOutcome {
-    let why: String = chain(error).chars().take(REASON_CHARS_MAX).collect();
+    let why: String = with_causes(error).chars().take(REASON_CHARS_MAX).collect();
     tracing::warn!(job.id = %job.job_id, reason = why, "the job fails");
     let step = match &job.kind {
         JobKind::Step { step, .. } | JobKind::Evidence { step } => Some(step),
@@ -114,18 +117,7 @@ fn failed(services: &Services, job: &Job, error: &JobError) -> AttemptOutcome {
 }
 
 fn released(job: &Job, error: &JobError) -> AttemptOutcome {
-    let reason = chain(error);
+    let reason = with_causes(error);
     tracing::warn!(job.id = %job.job_id, reason, "the job can't go on here and is given back");
     AttemptOutcome::Released { after: RETRY_AFTER, reason: reason.chars().take(REASON_CHARS_MAX).collect() }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        text = format!("{text}: {source}");
-        cause = source.source();
-    }
-    text
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::ProbeAnswer;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::process;
@@ -12,7 +13,7 @@ use checkrein_shared::records::Step;
 use tokio::time::Instant;
 
 use super::apart::{self, Apart};
-use super::{chain, effect};
+use super::effect;
 use crate::desk::{Desk, JobError};
 use crate::effects::KEY_VARIABLE;
 use crate::ground::Ground;
@@ -82,7 +83,7 @@ async fn once(
             Ok(answer)
         }
         Err(process::Error::Refused(refusal)) => {
-            tracing::warn!(step.id = %step.id, error = chain(&refusal), "the probe can't run here");
+            tracing::warn!(step.id = %step.id, error = with_causes(&refusal), "the probe can't run here");
             Ok(ProbeAnswer::Unclear)
         }
         Err(error) => Err(JobError::Process(error)),

@@ -7,18 +7,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::StepId;
 use checkrein_shared::process::{self, Ending, Finished};
 use checkrein_shared::records::{
-    AttemptOutcome, Conversation, EffectClass, EvidenceKind, EvidenceRef, IssueRef, Job, Severity, Step, StepAction,
-    TestRun,
+    AttemptOutcome, Conversation, EvidenceKind, EvidenceRef, IssueRef, Job, Severity, Step, StepAction, TestRun,
 };
 use checkrein_shared::time::{Span, Timestamp};
 
 use super::effect::{self, Before};
 use super::step_end::{self, Left};
-use super::{End, chain, effect_done};
+use super::{End, effect_done};
 use crate::config::Services;
 use crate::desk::{Desk, JobError};
 use crate::environment;
@@ -30,7 +30,7 @@ use crate::recorder::Recorder;
 use crate::resume::{self, Standing};
 use crate::room::Room;
 use crate::saves::Saver;
-use crate::{briefing, effects, failure, preconditions};
+use crate::{briefing, failure, preconditions};
 
 /// How long a step may take where neither task nor policy says it.
 const WALL_DEFAULT: Span = Span::from_secs(24 * 3_600);
@@ -91,7 +91,7 @@ async fn in_room(
     let ran = match ran {
         Ok(ran) => ran,
         Err(process::Error::Refused(refusal)) => {
-            return Ok(never_ran(desk, step, "never started", &chain(&refusal)));
+            return Ok(never_ran(desk, step, "never started", &with_causes(&refusal)));
         }
         Err(error) => return Err(JobError::Process(error)),
     };
@@ -155,11 +155,6 @@ async fn call<'a>(
             (&agent.command, Some(agent))
         }
     };
-    if agent.is_some() && step.effect != EffectClass::ReadOnly {
-        // What an agent does outside is not claimed call by call, but it may tell the other side.
-        let key = effects::key_of(&desk.job, &effects::of_step(&step.id, argv, &variables)).to_hex();
-        variables.insert(effects::KEY_VARIABLE.into(), key.into());
-    }
     Ok(Call {
         argv,
         variables,

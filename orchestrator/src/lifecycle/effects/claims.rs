@@ -6,37 +6,20 @@
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
-use checkrein_shared::policy::{CallFacts, Facts, ToolDecision, ToolMode, effect_word, step_rule, tool_rule};
+use checkrein_shared::policy::ToolMode;
 use checkrein_shared::records::{
     CALL_BYTES_MAX, EFFECT_FORMAT, EffectClass, EffectEntry, EffectGate, EffectStatus, Handling, JobKind, Remedy, Step,
     StepAction,
 };
 use checkrein_shared::time::{Span, Timestamp};
 
+use crate::guards::guard;
+
 use super::super::decision::Reason;
 use super::super::task::{State, Task};
 use super::super::turn::{Handled, Turn};
 use super::ledger::{self, Found};
 use super::{OPEN_MAX, OpenEffect, Standing};
-
-/// What plan and policy say about a call.
-struct Terms {
-    class: EffectClass,
-    mode: ToolMode,
-    time_limit: Span,
-    handling: Handling,
-    said: ToolDecision,
-}
-
-impl Terms {
-    fn gate(&self) -> EffectGate {
-        match self.mode {
-            ToolMode::Allow => EffectGate::Free,
-            ToolMode::Gate => EffectGate::Review,
-            ToolMode::Human | ToolMode::Deny => EffectGate::Person,
-        }
-    }
-}
 
 impl Turn<'_> {
     /// Lets a worker start an effect, or finds out why it may not.
@@ -50,8 +33,8 @@ impl Turn<'_> {
         };
         let terms = self.terms(&step, request);
         if terms.mode == ToolMode::Deny {
-            let origin = terms.said.origins.first().map_or_else(|| "the policy".to_owned(), ToString::to_string);
-            return self.illegal(format!("the policy denies `{}` ({origin}); start nothing", request.call.tool));
+            let (tool, origin) = (&request.call.tool, terms.origin.as_deref().unwrap_or("the policy"));
+            return self.illegal(format!("the policy denies `{tool}` ({origin}); start nothing"));
         }
         if terms.class == EffectClass::ReadOnly && terms.mode == ToolMode::Allow {
             return Ok(Some(Reason::NoEffect));
@@ -59,15 +42,24 @@ impl Turn<'_> {
         if !matches!(&self.task.state, State::Running { job: JobKind::Step { .. }, .. }) {
             return self.illegal("evidence is gathered without acting outside; start nothing");
         }
+        if request.call.is_agent_run() && self.is_unknown_elsewhere(&step, key) {
+            return self.illegal("nobody knows what came of an earlier run of this step's agent; start nothing");
+        }
         self.forget_superseded(&step, key);
         let before = self.entry(&key).cloned();
         let mut entry = before.clone().unwrap_or_else(|| new_entry(key, request, self.task.id.clone(), self.at));
         entry.call = request.call.clone();
         entry.call_hash = hash;
         (entry.class, entry.gate, entry.time_limit) = (terms.class, terms.gate(), terms.time_limit);
+        if let EffectStatus::Unknown { probe_failed, .. } = &mut entry.status {
+            // Another probe has not been asked yet.
+            *probe_failed &= entry.handling.probe == terms.handling.probe;
+        }
         entry.handling = terms.handling;
-        let open = match self.task.effects.iter().position(|open| open.key == key) {
-            Some(at) => self.task.effects.remove(at),
+        let known = self.task.effects.iter().position(|open| open.key == key);
+        let was = known.map(|at| self.task.effects[at].clone());
+        let open = match known {
+            Some(at) => OpenEffect { superseded: false, ..self.task.effects.remove(at) },
             None if self.task.effects.len() >= OPEN_MAX => {
                 return self.illegal(format!("{OPEN_MAX} effects of this task are open already; settle those first"));
             }
@@ -79,22 +71,22 @@ impl Turn<'_> {
                 standing: Standing::NotStarted {},
                 shown: None,
                 gate: None,
+                superseded: false,
             },
         };
-        self.claim(request, entry, open, before)
+        self.claim(request, (entry, before), (open, was))
     }
 
     /// Decides about a call that may be made as far as fences and policy go.
     fn claim(
         &mut self,
         request: &ClaimRequest,
-        mut entry: EffectEntry,
-        mut open: OpenEffect,
-        before: Option<EffectEntry>,
+        (mut entry, before): (EffectEntry, Option<EffectEntry>),
+        (mut open, was): (OpenEffect, Option<OpenEffect>),
     ) -> Handled {
         open.class = entry.class;
         let ignored = match ledger::look(&mut entry, request, self.at) {
-            Found::Done => {
+            Found::Done if !guard!(DoneEffectIsNotRepeated, entry.class == EffectClass::ReadOnly) => {
                 // Nothing is open any more.
                 return Ok(self.put_if_changed(entry, before.as_ref()).then_some(Reason::EffectDone));
             }
@@ -103,11 +95,11 @@ impl Turn<'_> {
                 ledger::start(&mut entry, request, self.at, allowed);
                 None
             }
-            Found::Unknown(remedy @ (Remedy::Probe | Remedy::Person)) => {
+            Found::Unknown(remedy) if !guard!(UnknownEffectWaits, remedy == Remedy::Key) => {
                 open.standing = Standing::Unknown { remedy };
                 Some(Reason::EffectUnknown)
             }
-            found @ (Found::Startable | Found::Unknown(Remedy::Key)) => match self.pass_gate(&mut open, &entry) {
+            found => match self.pass_gate(&mut open, &entry) {
                 Ok(allowed) => {
                     ledger::start(&mut entry, request, self.at, allowed);
                     open.standing = Standing::Claimed { epoch: request.epoch };
@@ -121,9 +113,10 @@ impl Turn<'_> {
                 }
             },
         };
+        let same = was.as_ref() == Some(&open);
         self.task.effects.push(open);
         let unchanged = self.put_if_changed(entry, before.as_ref());
-        Ok(ignored.filter(|_| unchanged))
+        Ok(ignored.filter(|_| unchanged && same))
     }
 
     /// Writes an entry where it is another one than before; says whether it is the same.
@@ -143,12 +136,13 @@ impl Turn<'_> {
             State::Running { job: JobKind::Step { step, .. } | JobKind::Evidence { step }, worker, .. }
                 if *step == call.step && *worker == request.worker
         );
-        if !holds || request.epoch != self.task.epoch {
+        if !guard!(EffectOfThisAttempt, holds && request.epoch == self.task.epoch) {
             return Some("the attempt is over; start nothing".to_owned());
         }
         let action = self.task.plan.step(&call.step).map(|step| &step.action)?;
         let planned = match action {
             StepAction::Run(_) => call.is_action(action),
+            StepAction::Prompt(_) if call.tool.starts_with("agent:") => call.is_agent_run() && call.ordinal == 0,
             StepAction::Prompt(_) => !call.tool.starts_with("step:"),
         };
         if !planned {
@@ -158,50 +152,24 @@ impl Turn<'_> {
         (bytes > CALL_BYTES_MAX).then(|| format!("a call may have at most {CALL_BYTES_MAX} bytes"))
     }
 
-    fn terms(&self, step: &Step, request: &ClaimRequest) -> Terms {
-        let call = &request.call;
-        let is_command = matches!(step.action, StepAction::Run(_));
-        let declared = if is_command { step.effect } else { EffectClass::ReadOnly };
-        let (server, _) = call.tool.split_once(':').unwrap_or((&call.tool, ""));
-        let seen = CallFacts {
-            name: call.tool.clone(),
-            server: server.to_owned(),
-            argv: call.argv().to_vec(),
-            cwd: call.cwd.clone(),
-            effect: effect_word(declared).to_owned(),
-            prior: i64::from(call.ordinal),
-            ..CallFacts::default()
-        };
-        let facts = Facts { call: Some(seen), ..self.facts(None) };
-        let said =
-            if is_command { step_rule(self.context.policy, &facts) } else { tool_rule(self.context.policy, &facts) };
-        let own = if is_command { step.handling.clone() } else { Handling::default() };
-        let limits = [own.timeout, said.timeout];
-        let time_limit = limits.into_iter().flatten().min().map_or(request.time_limit, |t| t.min(request.time_limit));
-        let handling = Handling {
-            timeout: None,
-            idempotent: own.idempotent,
-            probe: said.probe.clone().or(own.probe),
-            dry_run: said.dry_run.clone().or(own.dry_run),
-            compensate: said.compensate.clone().or(own.compensate),
-        };
-        Terms { class: said.effect, mode: said.mode, time_limit, handling, said }
+    /// Whether nobody knows what came of another effect of the step.
+    fn is_unknown_elsewhere(&self, step: &Step, key: Digest) -> bool {
+        let unknown = |open: &OpenEffect| matches!(open.standing, Standing::Unknown { .. });
+        self.task.effects.iter().any(|open| open.step == step.id && open.key != key && unknown(open))
     }
 
-    /// A step's command is one effect: where it is another one than before, the older one is no longer open. Its entry
-    /// stays in the ledger.
+    /// A step's command is one effect: where it is another one than before, nobody is asked about the older one any
+    /// more. It stays open while its outcome is unknown, so that it is not forgotten.
     fn forget_superseded(&mut self, step: &Step, key: Digest) {
         let is_command = matches!(step.action, StepAction::Run(_));
-        let task = &self.task;
-        let gone: Vec<Digest> = task
-            .effects
-            .iter()
-            .filter(|open| open.key != key)
-            .filter(|open| (is_command && open.step == step.id) || task.plan.step(&open.step).is_none())
-            .filter(|open| !matches!(open.standing, Standing::Claimed { .. }))
-            .map(|open| open.key)
-            .collect();
-        self.task.effects.retain(|open| !gone.contains(&open.key));
+        let plan = &self.task.plan;
+        let older = |open: &OpenEffect| {
+            open.key != key && ((is_command && open.step == step.id) || plan.step(&open.step).is_none())
+        };
+        self.task.effects.retain(|open| open.standing != Standing::NotStarted {} || !older(open));
+        for open in self.task.effects.iter_mut().filter(|open| older(open)) {
+            open.superseded = true;
+        }
     }
 }
 

@@ -101,6 +101,11 @@ impl Turn<'_> {
         }
     }
 
+    /// Whether somebody has agreed to a call that has not started.
+    pub(in super::super) fn is_call_allowed(&self) -> bool {
+        self.task.effects.iter().any(|open| matches!(open.gate, Some(CallGate::Open { .. })))
+    }
+
     /// The calls that the subject shows and that wait at their gates.
     fn at_gate(&self) -> impl Iterator<Item = &OpenEffect> {
         let hash = self.task.subject.as_ref().map(|subject| subject.checkpoint.hash);

@@ -9,6 +9,8 @@ use checkrein_shared::ids::InstanceId;
 use checkrein_shared::records::{Allowance, EffectClass, EffectEntry, EffectStatus, Remedy, Witness};
 use checkrein_shared::time::Timestamp;
 
+use crate::guards::guard;
+
 use super::super::decision::Reason;
 
 /// What a claim finds.
@@ -115,7 +117,9 @@ fn probed(entry: &mut EffectEntry, worker: &InstanceId, answer: ProbeAnswer, at:
             entry.status = EffectStatus::Done { at, by, result: None };
             None
         }
-        (EffectStatus::Unknown { probe_after, .. }, ProbeAnswer::NotDone) if at < *probe_after => {
+        (EffectStatus::Unknown { probe_after, .. }, ProbeAnswer::NotDone)
+            if !guard!(ProbeIsNotTooEarly, at >= *probe_after) =>
+        {
             Some(Reason::TooEarly)
         }
         (EffectStatus::Unknown { .. }, ProbeAnswer::NotDone) => {

@@ -10,6 +10,7 @@ mod gates;
 mod ledger;
 mod open;
 mod settling;
+mod terms;
 mod unknown;
 
 pub(crate) use claims::answer;

@@ -24,6 +24,9 @@ pub struct OpenEffect {
     pub shown: Option<Digest>,
     /// Who has to agree before it starts; `None` where nobody does, or the permission is used up.
     pub gate: Option<CallGate>,
+    /// Whether the plan wants something else by now: nobody is asked about it, and nobody forgets it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub superseded: bool,
 }
 
 /// Where an open effect stands.

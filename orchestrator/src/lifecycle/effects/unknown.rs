@@ -26,7 +26,7 @@ impl Turn<'_> {
     pub(in super::super) fn effect_for_person(&self) -> Option<(StepId, Digest)> {
         let next = self.task.next_step()?;
         let asks = |open: &&super::OpenEffect| {
-            open.step == *next && open.standing == Standing::Unknown { remedy: Remedy::Person }
+            open.step == *next && !open.superseded && open.standing == Standing::Unknown { remedy: Remedy::Person }
         };
         self.task.effects.iter().find(asks).map(|open| (open.step.clone(), open.key))
     }

@@ -5,16 +5,24 @@ use checkrein_shared::records::{Basis, Claim, EffectCall, EffectClass, JobKind, 
 
 use super::effects::{acting_under, call, done, failed};
 use super::fixture::{POLICY, World, digest, published, step, worker, written};
-use crate::lifecycle::{CallGate, EventKind, Reason, State};
+use crate::lifecycle::{CallGate, EventKind, Reason, State, claim_answer};
 
 /// Leads an irreversible step to the review of its call.
 fn at_the_gate(world: &mut World) -> &mut World {
+    at_the_gate_of(world, &call())
+}
+
+/// Leads an irreversible step to the review of this call.
+pub(super) fn at_the_gate_of<'a>(world: &'a mut World, call: &EffectCall) -> &'a mut World {
     world.running();
-    world.take(world.claim());
-    assert!(matches!(world.answer(), ClaimAnswer::Gated { .. }), "{:?}", world.answer());
+    let request = world.request(call.clone());
+    world.take(EventKind::EffectClaimed { request: Box::new(request.clone()) });
+    let entry = &world.ledger[&call.key(&world.task.id)];
+    let answer = claim_answer(&world.task, entry, &request, world.now);
+    assert!(matches!(answer, ClaimAnswer::Gated { .. }), "{answer:?}");
     let mut checkpoint = world.checkpoint(Trigger::ToolBeforeHighRisk, true, "base", "tree");
-    checkpoint.plan.current_step_id = Some(step("deploy"));
-    let refs = vec![EffectCall::shown_as(&step("deploy"), call().hash()), "log:dry-run-deploy-e1".parse().unwrap()];
+    checkpoint.plan.current_step_id = Some(call.step.clone());
+    let refs = vec![EffectCall::shown_as(&call.step, call.hash()), "log:dry-run-deploy-e1".parse().unwrap()];
     let text = "it has not started".to_owned();
     checkpoint.summary.completed = vec![Claim { text, refs, basis: Basis::SelfReported }];
     world.take(written(checkpoint.seal().unwrap(), None))

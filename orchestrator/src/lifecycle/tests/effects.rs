@@ -434,3 +434,63 @@ fn a_policy_may_deny_what_a_step_does_and_raise_it() {
     assert_eq!(world.effect().time_limit, Span::from_secs(5));
     assert_eq!(world.effect().handling.compensate.as_deref(), Some(&["./undo".to_owned()][..]));
 }
+
+#[test]
+fn what_became_of_an_amended_effect_is_neither_asked_nor_forgotten() {
+    let mut world = acting(EffectClass::Effectful);
+    world.claimed_and_lost();
+    let mut plan = world.task.plan.clone();
+    plan.steps[0].action = StepAction::Run(vec!["make".into(), "other".into()]);
+    world.take(EventKind::Amended { by: "ada".into(), spec: None, plan: Some(plan) }).running();
+    let other = EffectCall { arguments: CallArguments::Command(vec!["make".into(), "other".into()]), ..call() };
+    let key = other.key(&world.task.id);
+    let request = Box::new(world.request(other));
+    world.take(EventKind::EffectClaimed { request });
+    assert_eq!((world.ledger[&key].status.name(), world.status()), ("claimed", "unknown"));
+    assert!(world.task.effects.iter().any(|open| open.superseded && open.key == world.key()));
+    // Back to the first command: the question is the same as before.
+    let settlement = Settlement { task_id: world.task.id.clone(), key, epoch: 0, worker: worker(), outcome: done() };
+    world.take(EventKind::EffectSettled { settlement: Box::new(settlement) });
+    let mut back = world.task.plan.clone();
+    back.steps[0].action = StepAction::Run(vec!["make".into(), "deploy".into()]);
+    world.take(EventKind::Amended { by: "ada".into(), spec: None, plan: Some(back) });
+    world.take(world.step_failed("deploy", "cut off"));
+    world.running();
+    world.take(world.claim());
+    world.take(world.step_failed("deploy", "nobody knows"));
+    let State::Waiting { item } = &world.task.state else { panic!("{:?}", world.task.state) };
+    assert_eq!(item.about, About::Effect { step: step("deploy"), key: world.key() });
+}
+
+#[test]
+fn another_probe_is_asked_where_the_first_could_not_tell() {
+    let mut world = acting(EffectClass::Effectful);
+    world.task.plan.steps[0].handling.probe = Some(vec!["./isdeployed".into()]);
+    world.claimed_and_lost().running();
+    assert_eq!(world.ignored(world.claim()), Reason::EffectUnknown);
+    world.take(world.settled(Settled::Probed(ProbeAnswer::Unclear)));
+    world.take(world.step_failed("deploy", "its probe can't tell"));
+    assert_eq!(world.state(), "waiting for a person");
+    let mut plan = world.task.plan.clone();
+    plan.steps[0].handling.probe = Some(vec!["./is-deployed".into()]);
+    world.take(EventKind::Amended { by: "ada".into(), spec: None, plan: Some(plan) }).running();
+    world.take(world.claim());
+    assert!(matches!(world.answer(), ClaimAnswer::Probe { argv, .. } if argv == ["./is-deployed"]));
+}
+
+#[test]
+fn resuming_after_a_question_about_an_effect_does_nothing_before_it_again() {
+    let mut world = World::new(&["write", "deploy"]);
+    let planned = &mut world.task.plan.steps[1];
+    (planned.action, planned.effect) = (StepAction::Run(vec!["make".into(), "deploy".into()]), EffectClass::Effectful);
+    world.running();
+    world.take(world.step_done("write"));
+    world.claimed_and_lost();
+    let hash = world.task.items()[0].hash;
+    world.take(EventKind::Rejected { by: "ada".into(), hash, reason: "not today".into() });
+    assert_eq!(world.state(), "blocked");
+    world.take(world.judged_so(true));
+    world.take(EventKind::ResumeRequested { by: "ada".into() });
+    let State::Queued { job: JobKind::Step { step: next, .. } } = &world.task.state else { panic!() };
+    assert_eq!(*next, step("deploy"));
+}

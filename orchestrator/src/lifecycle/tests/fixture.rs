@@ -16,8 +16,8 @@ use checkrein_shared::records::{
 use checkrein_shared::time::Timestamp;
 
 use crate::lifecycle::{
-    Change, Context, Decision, Effect, Event, EventKind, IllegalTransition, NewTask, PolicyPin, Reason, SpecState,
-    State, Task, create, decide,
+    Answer, Change, Context, Decision, Effect, Event, EventKind, IllegalTransition, NewTask, PolicyPin, Reason,
+    SpecState, State, Task, create, decide,
 };
 
 pub(super) const POLICY: &str = r#"
@@ -156,7 +156,18 @@ impl World {
             orchestrator: &instance,
             version: self.version,
         };
-        decide(&self.task, &Event { at: self.now, kind }, &context)
+        // A timer fires when it is due.
+        let at = match &kind {
+            EventKind::ReviewTimedOut { .. } => self.review_due().map_or(self.now, |due| due.max(self.now)),
+            _ => self.now,
+        };
+        decide(&self.task, &Event { at, kind }, &context)
+    }
+
+    /// When the next of the reviews that are awaited is due.
+    fn review_due(&self) -> Option<Timestamp> {
+        let State::Reviewing { slots } = &self.task.state else { return None };
+        slots.iter().filter(|slot| slot.answer == Answer::Awaited).map(|slot| slot.deadline).min()
     }
 
     fn change(&self) -> Change {
@@ -180,7 +191,7 @@ impl World {
     fn adopt(&mut self, next: Task, effects: Vec<Effect>, written: Option<Checkpoint>) {
         self.task = next;
         self.version += 1;
-        self.now = self.now.plus(std::time::Duration::from_millis(10));
+        self.now = self.now.max(self.task.updated_at).plus(std::time::Duration::from_millis(10));
         for effect in &effects {
             if let Effect::StoreBlob { digest, bytes } = effect {
                 assert_eq!(*digest, Digest::of(bytes), "a blob is named by its bytes");

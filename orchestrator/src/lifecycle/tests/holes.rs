@@ -1,6 +1,6 @@
 //! Holes that a hostile reading found once: each stays closed.
 
-use checkrein_shared::records::{EffectClass, JobKind, Judgement, ReviewerType, Trigger};
+use checkrein_shared::records::{JobKind, Judgement, ReviewerType, Trigger};
 
 use super::fixture::{POLICY, World, digest, finding, published, spec, written};
 use crate::lifecycle::{EventKind, GrantStatus, Outcome, State};
@@ -120,16 +120,6 @@ fn a_step_that_was_completed_is_not_run_again_when_its_worker_is_lost() {
     let epoch = world.task.epoch;
     world.take(EventKind::LeaseExpired { epoch });
     assert!(matches!(&world.task.state, State::Queued { job: JobKind::Step { step, .. } } if step.as_str() == "two"));
-}
-
-#[test]
-fn a_lost_step_with_an_effect_goes_to_a_person_and_is_never_run_again_by_itself() {
-    let mut world = World::new(&["work"]);
-    world.task.plan.steps[0].effect = EffectClass::Effectful;
-    world.running();
-    let epoch = world.task.epoch;
-    world.take(EventKind::LeaseExpired { epoch });
-    assert_eq!(world.state(), "waiting for a person");
 }
 
 #[test]

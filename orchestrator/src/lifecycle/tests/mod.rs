@@ -4,10 +4,13 @@ mod fixture;
 
 mod accepting;
 mod calls;
+mod consent;
 mod drifting;
 mod effects;
+mod half_applied;
 mod history;
 mod holes;
+mod paused;
 mod people;
 mod rules;
 mod saving;

@@ -33,7 +33,7 @@ fn an_expired_item_blocks_and_a_late_click_runs_nothing() {
     world.waiting();
     let (hash, item) = (item_hash(&world), world.task.items()[0].id.clone());
     world.take(EventKind::ItemExpired { item, stage: 0 });
-    let State::Blocked { reason } = &world.task.state else { panic!() };
+    let State::Blocked { reason, .. } = &world.task.state else { panic!() };
     assert!(reason.starts_with("expired"), "{reason}");
     world.refused(approve("ada", hash));
 }

@@ -3,7 +3,7 @@
 use checkrein_shared::records::{JobKind, Judgement};
 
 use super::fixture::{POLICY, World};
-use crate::lifecycle::{EventKind, State, Timer};
+use crate::lifecycle::{Answer, EventKind, State, Timer};
 
 #[test]
 fn a_rejected_change_goes_back_with_what_is_to_be_done() {
@@ -126,4 +126,39 @@ fn steps_after_the_one_that_is_done_again_are_looked_at_again() {
     world.take(world.gate("two", "base", "tree")).judged(Judgement::ChangesRequired);
     let State::Queued { job: JobKind::Step { step, .. } } = &world.task.state else { panic!() };
     assert_eq!(step.as_str(), "two");
+}
+
+#[test]
+fn a_silent_reviewer_is_overdue_in_time_although_a_person_has_hours_left() {
+    let text = POLICY.replace(
+        "on: [changeset.before_apply], blocking: true}",
+        "on: [changeset.before_apply], timeout: 10m, blocking: true}\n- {name: owner, kind: human, level: owner, timeout: 8h, on: [changeset.before_apply], blocking: true}",
+    );
+    let mut world = World::with_policy(&["work"], &text);
+    world.reviewing();
+    let asked = world.now;
+    world.take(EventKind::ReviewTimedOut { round: 1 });
+    assert!(world.now.since(asked) < std::time::Duration::from_secs(11 * 60));
+    let State::Reviewing { slots } = &world.task.state else { panic!("{:?}", world.task.state) };
+    let answers: Vec<Answer> = slots.iter().map(|slot| slot.answer).collect();
+    assert_eq!(answers, [Answer::TimedOut, Answer::Awaited]);
+    // The person's word ends the round; silence stays silence.
+    let hash = world.task.items()[0].hash;
+    world.take(EventKind::Approved { by: "bob".into(), hash, note: None });
+    assert_eq!(world.task.rulings.last().unwrap().on, "timeout");
+}
+
+#[test]
+fn a_late_answer_counts_as_long_as_its_round_is_open() {
+    let text = POLICY.replace(
+        "on: [changeset.before_apply], blocking: true}",
+        "on: [changeset.before_apply], timeout: 10m, blocking: true}\n- {name: owner, kind: human, level: owner, timeout: 8h, on: [changeset.before_apply], blocking: true}",
+    );
+    let mut world = World::with_policy(&["work"], &text);
+    world.reviewing();
+    world.take(EventKind::ReviewTimedOut { round: 1 });
+    world.judged(Judgement::Approved);
+    let hash = world.task.items()[0].hash;
+    world.take(EventKind::Approved { by: "bob".into(), hash, note: None });
+    assert_eq!(world.job(), "apply");
 }

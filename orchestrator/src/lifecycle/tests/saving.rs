@@ -79,7 +79,8 @@ fn work_that_is_sent_back_goes_on_with_its_conversation_and_a_fresh_one_does_not
     world.running();
     world.take(world.saved("work", "state", "tree"));
     let fresh = JobKind::Step { step: step("work"), conversation: Conversation::Fresh };
-    world.task.state = State::Running { job: fresh, worker: super::fixture::worker(), since: world.now, wish: None };
+    world.task.state =
+        State::Running { job: fresh, worker: super::fixture::worker(), since: world.now, wish: None, outdated: false };
     // What the fresh conversation has saved itself is its own.
     world.take(EventKind::LeaseExpired { epoch: world.task.epoch });
     assert_eq!(resumed(&world), Some(digest("state").to_string()));

@@ -10,6 +10,8 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use crate::guards::guard;
+
 use super::front::{Front, front};
 use super::head::HeadFile;
 use super::repair::{Repaired, TornTail, repair};
@@ -217,7 +219,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn check_end(&self, head: Head) -> Result<(), Error> {
-        match self.witnesses.iter().find(|witness| witness.head.count > head.count) {
+        match self.witnesses.iter().find(|w| !guard!(NothingAcknowledgedLost, w.head.count <= head.count)) {
             Some(Witness { name: witness, head: recorded }) => {
                 Err(Error::LostAcknowledged { witness, recorded: recorded.count, found: head.count })
             }

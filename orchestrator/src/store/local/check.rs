@@ -10,6 +10,7 @@ use checkrein_shared::ids::{MessageId, TaskId};
 use checkrein_shared::time::Timestamp;
 use serde_json::Value;
 
+use crate::guards::guard;
 use crate::store::error::CommitError;
 use crate::store::journal::{Draft, Prepared, VALUE_DEPTH_MAX, deeper_than};
 use crate::store::model::{Commit, MESSAGES_MAX, OutgoingMessage, RECORD_BYTES_MAX, TIMERS_MAX, TimerChange};
@@ -46,7 +47,7 @@ pub(in crate::store) fn prepare(task: &TaskId, expected_version: u64, commit: Co
 
 /// The compare-and-set: an event is appended only to the state that it was decided about.
 pub(in crate::store) fn check_version(actual: u64, expected: u64) -> Result<(), CommitError> {
-    if actual == expected { Ok(()) } else { Err(CommitError::Conflict { actual }) }
+    if guard!(VersionIsNewest, actual == expected) { Ok(()) } else { Err(CommitError::Conflict { actual }) }
 }
 
 /// The store's own record that says which messages were delivered.

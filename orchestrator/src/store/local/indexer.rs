@@ -4,7 +4,7 @@
 //! with the next batch.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ const CHECKPOINT_EVERY: u64 = 20_000;
 
 /// After so long without a record, the index is written.
 const IDLE: Duration = Duration::from_millis(200);
+
+/// How often an idle store looks whether the index broke, and how rarely a mending that keeps failing is tried.
+const CARE: Duration = Duration::from_secs(1);
+const CARE_MAX: Duration = Duration::from_secs(8);
 
 /// How many batches are indexed at once.
 const BATCHES_MAX: usize = 8;
@@ -43,18 +47,7 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
     let mut durable = *shared.head.borrow();
     let mut checkpointed = durable.count;
     loop {
-        let mut records = match batches.recv_timeout(IDLE) {
-            Ok(records) => records,
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                // Nobody waits: what is only in memory is written, and the next start has nothing to replay.
-                note_failure(shared.with_index(|index| index.write().map_err(Error::Index)), "written");
-                match batches.recv() {
-                    Ok(records) => records,
-                    Err(RecvError) => break,
-                }
-            }
-        };
+        let Some(mut records) = next_batch(shared, batches, durable) else { break };
         for more in batches.try_iter().take(BATCHES_MAX - 1) {
             records.extend(more);
         }
@@ -74,6 +67,29 @@ pub(super) fn run(shared: &Arc<Shared>, batches: &Receiver<Vec<Durable>>, lock: 
     drop(lock);
 }
 
+/// Waits for records; `None` once the appender has ended. Meanwhile what is only in memory is written, and the next
+/// start has nothing to replay. An index that broke is mended, too: everybody reads before committing, so while nothing
+/// can be read no record would come that made somebody mend it.
+fn next_batch(shared: &Shared, batches: &Receiver<Vec<Durable>>, durable: Head) -> Option<Vec<Durable>> {
+    let (mut wait, mut is_written) = (IDLE, false);
+    loop {
+        match batches.recv_timeout(wait) {
+            Ok(records) => return Some(records),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if shared.failure().is_some() {
+            let is_mended = bring_up(shared, &[], durable).is_ok();
+            (wait, is_written) = if is_mended { (IDLE, false) } else { ((wait * 2).clamp(CARE, CARE_MAX), is_written) };
+            continue;
+        }
+        if !is_written {
+            note_failure(shared.with_index(|index| index.write().map_err(Error::Index)), "written");
+        }
+        (wait, is_written) = (CARE, true);
+    }
+}
+
 /// Brings the index up to `durable`: with the records at hand, or by mending it from the journal.
 fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), String> {
     let applied = shared.with_index(|index| {
@@ -83,13 +99,14 @@ fn bring_up(shared: &Shared, records: &[Durable], durable: Head) -> Result<(), S
         }
         projection.finish().map_err(Error::Index)
     });
+    // Whatever mends the index later brings it up to these, too; until then nobody reads it.
+    forget_delivered(shared, records);
     if applied.is_err() {
         shared.mend(durable).map_err(|error| {
             tracing::error!(%error, "the store's index can't be mended yet");
             shared.failure().unwrap_or_else(|| error.to_string())
         })?;
     }
-    forget_delivered(shared, records);
     shared.head.send_replace(durable);
     Ok(())
 }
@@ -124,7 +141,7 @@ fn checkpoint(shared: &Shared) {
     note_failure(shared.with_index(|index| index.checkpoint().map_err(Error::Index)), "made durable");
 }
 
-/// Nobody waits for this: the journal has everything, and the next commit mends the index.
+/// Nobody waits for this: the journal has everything, and the index is mended soon.
 fn note_failure(result: Result<(), Error>, what: &str) {
     if let Err(error) = result {
         tracing::error!(%error, "the store's index can't be {what}");

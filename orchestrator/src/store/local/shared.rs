@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) delivered: Mutex<HashSet<MessageId>>,
     /// Why the newest attempt to append to the journal failed; `None` when it worked.
     pub(super) refused: Mutex<Option<String>>,
-    /// Why the index can't be used now. The indexer tries to mend it whenever there is work.
+    /// Why the index can't be used now. The indexer tries to mend it now and then, and whenever there is work.
     pub(super) failure: Mutex<Option<String>>,
 }
 

@@ -15,6 +15,9 @@ use crate::blob::Blobs;
 /// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
+/// Contents up to this size together are compared at once: a thread of its own would cost more.
+const COMPARED_AT_ONCE: usize = 4 << 10;
+
 pub(super) async fn piece(blobs: &dyn Blobs, change: &Change, limits: &Limits, deadline: Instant) -> Piece {
     let mut piece = Piece {
         heading: heading(change),
@@ -38,6 +41,10 @@ pub(super) async fn piece(blobs: &dyn Blobs, change: &Change, limits: &Limits, d
         Ok(both) => both,
         Err(reason) => return unread(piece, reason),
     };
+    if old.len() + new.len() <= COMPARED_AT_ONCE {
+        write_lines(&mut piece, change, &old, &new, limits, deadline);
+        return piece;
+    }
     let (change, limits) = (change.clone(), limits.clone());
     let compared = move || {
         write_lines(&mut piece, &change, &old, &new, &limits, deadline);

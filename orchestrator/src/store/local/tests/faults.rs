@@ -1,6 +1,11 @@
 use std::sync::atomic::Ordering;
 
+use checkrein_shared::blob::FsBlobs;
+
 use super::*;
+use crate::clock::SystemClock;
+use crate::engine::{self, Engine};
+use crate::lifecycle::EventKind;
 use crate::store::journal::faults::{Faults, Faulty};
 use crate::store::verify;
 
@@ -84,6 +89,37 @@ async fn an_index_that_was_declared_broken_is_mended_by_the_next_commit() {
     assert!(attempts > 0);
     store.close().await.unwrap();
     assert_eq!(verify(folder.path()).unwrap().head.count, 2);
+}
+
+/// Everybody loads a task before committing anything about it, so no commit comes while nothing can be read.
+#[tokio::test]
+async fn a_broken_index_is_mended_although_everybody_only_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(folder.path()));
+    store.commit(&task("t-1"), 0, commit(1)).await.unwrap();
+    let mut head = store.changes();
+    head.mark_unchanged();
+    let engine = engine_on(Arc::clone(&store), folder.path());
+    store.shared.fail("as if the disk had been full");
+    let handled = || async {
+        let expired = EventKind::LeaseExpired { epoch: 1 };
+        engine.handle(&task("t-2"), expired, None).await.unwrap_err()
+    };
+    assert!(matches!(handled().await, engine::Error::Store(Error::Unusable(_))));
+    let healed = async {
+        while !matches!(handled().await, engine::Error::NoTask(_)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), healed).await.expect("never mended");
+    assert!(head.has_changed().unwrap(), "whoever waits for records looks again");
+    assert_eq!(store.load(&task("t-1")).await.unwrap().unwrap().version, 1);
+}
+
+fn engine_on(store: Arc<LocalStore>, folder: &Path) -> Engine {
+    let blobs = Arc::new(FsBlobs::open(folder.join("blobs")).unwrap());
+    let routes = engine::Routes { jobs: "local".parse().unwrap(), reviews: "local".parse().unwrap() };
+    Engine::new(store, blobs, "orchestrator".parse().unwrap(), routes, Arc::new(SystemClock::start()))
 }
 
 /// A disk of a few megabytes in memory, unmounted when dropped.
