@@ -1,6 +1,6 @@
 //! Finds what people name loosely: a task by a prefix, a checkpoint by number.
 
-use checkrein_shared::api::{Api, TaskSummary};
+use checkrein_shared::api::{self, Api, TaskSummary};
 use checkrein_shared::causes::with_causes;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::json;
@@ -57,8 +57,15 @@ pub(crate) async fn find_checkpoint(api: &dyn Api, task: &TaskId, text: &str) ->
 
 /// Reads a checkpoint and checks it against the hash that names it.
 pub(crate) async fn load_checkpoint(api: &dyn Api, reference: &CheckpointRef) -> Result<Checkpoint, Failure> {
-    let damaged = |why: String| Failure::new(Exit::Integrity, format!("checkpoint {} is damaged: {why}", reference.id));
-    let bytes = api.blob(reference.record).await?;
+    let damaged = |why: String| {
+        Failure::new(Exit::Integrity, format!("checkpoint {} is damaged: {why}", reference.id))
+            .hint("`checkrein store verify` says what else is wrong and what to do")
+    };
+    // The chain names it, so it was there: that it is not is no mistake of whoever typed.
+    let bytes = api.blob(reference.record).await.map_err(|error| match error {
+        api::Error::NotFound(_) => damaged(format!("its record is missing ({})", reference.record)),
+        other => other.into(),
+    })?;
     let checkpoint: Checkpoint = json::parse_as("checkpoint", &bytes).map_err(|error| damaged(with_causes(&error)))?;
     checkpoint.check_hash().map_err(|error| damaged(error.to_string()))?;
     if checkpoint.integrity.checkpoint_hash != reference.hash {

@@ -1,5 +1,6 @@
 //! `evidence list` and `evidence get`.
 
+use checkrein_shared::api;
 use checkrein_shared::digest::Digest;
 
 use crate::args::EvidenceCommand;
@@ -46,8 +47,8 @@ async fn list(context: &Context, session: &Session, task: &str) -> Result<(), Fa
 }
 
 async fn get(context: &Context, session: &Session, task: &str, reference: &str) -> Result<(), Failure> {
-    let digest = match reference.parse::<Digest>() {
-        Ok(digest) => digest,
+    let (digest, is_listed) = match reference.parse::<Digest>() {
+        Ok(digest) => (digest, false),
         Err(_) => {
             let id = find_task(session.api(), task).await?.id;
             let artifacts = session.api().evidence(&id).await?;
@@ -57,10 +58,16 @@ async fn get(context: &Context, session: &Session, task: &str, reference: &str) 
                 Failure::usage(format!("task {id} has no evidence `{reference}`"))
                     .hint(format!("`checkrein evidence list {id}` lists it"))
             };
-            found.ok_or_else(none)?.evidence.digest
+            (found.ok_or_else(none)?.evidence.digest, true)
         }
     };
-    let bytes = session.api().blob(digest).await?;
+    let bytes = session.api().blob(digest).await.map_err(|error| match error {
+        api::Error::NotFound(_) if is_listed => {
+            Failure::new(Exit::Integrity, format!("the evidence `{reference}` is missing ({digest})"))
+                .hint("`checkrein store verify` says what else is wrong and what to do")
+        }
+        other => other.into(),
+    })?;
     context.out.raw(&bytes);
     Ok(())
 }

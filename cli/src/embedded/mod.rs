@@ -312,9 +312,7 @@ fn open_files(data: &Path) -> Result<(LocalStore, FsBlobs), Failure> {
 
 /// Where something was stored and the journal is gone, this is no first run, and nothing begins anew by itself.
 pub(crate) fn check_begun(data: &Path) -> Result<(), Failure> {
-    let lost = DataFolder::new(data).has_lost_its_journal().map_err(|error| {
-        Failure::caused("can't look into the data folder", &error).at(data.display()).maybe_hint(file_hint(&error))
-    })?;
+    let lost = DataFolder::new(data).has_lost_its_journal().map_err(|error| store_failure(data, &error))?;
     if !lost {
         return Ok(());
     }

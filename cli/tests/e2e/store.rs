@@ -106,6 +106,18 @@ fn damage_is_named_with_its_place_and_what_to_do() {
     std::fs::write(&blob, &content).unwrap();
     world.run(&["store", "verify"]).ends_with(0);
 
+    let (_, chain) = world.json(&["checkpoint", "list", "last"]);
+    let record = chain[0][0]["record"].as_str().unwrap_or_else(|| panic!("{chain:?}"));
+    let hex = record.strip_prefix("sha256:").unwrap();
+    let file = data.join("blobs").join(&hex[..2]).join(&hex[2..4]).join(hex);
+    let content = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    for args in [&["store", "verify"][..], &["checkpoint", "verify", "last"], &["checkpoint", "show", "last", "1"]] {
+        world.run(args).ends_with(7).says("missing").says(hex);
+    }
+    std::fs::write(&file, &content).unwrap();
+    world.run(&["store", "verify"]).ends_with(0);
+
     let text = std::fs::read_to_string(&segment).unwrap();
     std::fs::write(&segment, text.replacen("\"submitted\"", "\"submitTed\"", 1)).unwrap();
     world.run(&["store", "verify"]).ends_with(7).says("00000001.jsonl is damaged at line 2").says("backup");
@@ -143,7 +155,7 @@ fn a_journal_that_lost_its_end_stops_everything_until_a_person_accepts_it() {
     // The head file alone: damaged, and ahead.
     std::fs::write(journal.join("HEAD"), "{").unwrap();
     world.run(&["tasks"]).ends_with(7);
-    world.run(&["store", "rebuild"]).ends_with(7).says("the head file can't be read");
+    world.run(&["store", "rebuild"]).ends_with(7).says("the head file is missing or can't be read");
     world.run(&["store", "rebuild", "--accept-loss"]).ends_with(0);
     world.run(&["tasks"]).ends_with(0);
 }
@@ -185,7 +197,7 @@ fn a_folder_that_lost_its_journal_or_its_witnesses_is_never_a_first_run() {
 #[test]
 fn what_is_no_data_folder_is_named_with_what_to_do() {
     let world = World::new("echo 42 > answer.txt");
-    let said = ["error: can't look", "Not a directory", "  at: ", "  try: something else lies at this place"];
+    let said = ["error: can't ", "Not a directory", "  at: ", "  try: something else lies at this place"];
     std::fs::write(world.path("data"), "a file").unwrap();
     for args in [&["tasks"][..], &["store", "verify"], &["store", "stats"], &["store", "rebuild"]] {
         let ran = world.run(args).ends_with(1);

@@ -96,7 +96,7 @@ pub fn audit(data: &DataFolder) -> Audit {
             named.keep(&report.newest);
             check_index(&index, report.head.count, &heads, &mut found);
             if report.head_file.is_none() && report.head.count > 0 {
-                check_head_file(&index, &mut found);
+                check_head_file(&data.store().join("journal/HEAD"), &index, &mut found);
             }
         }
         Err(error) => found.add(crate::chain_of(&error), None, advice(&error)),
@@ -117,14 +117,14 @@ pub fn audit(data: &DataFolder) -> Audit {
 }
 
 /// The head file is missing: is there somebody else who remembers how long the journal was?
-fn check_head_file(index: &IndexCheck, found: &mut Audit) {
+fn check_head_file(file: &Path, index: &IndexCheck, found: &mut Audit) {
     if !matches!(index, IndexCheck::Missing | IndexCheck::Broken(_) | IndexCheck::Unread(_)) {
         found.head_file = Some("missing; the next start writes it anew".to_owned());
         return;
     }
     let what = "the head file is missing, and the index can't be asked either: \
         whether the end of the journal is gone can't be told";
-    found.add(what.to_owned(), Some("HEAD".to_owned()), WITHOUT_HEAD_FILE);
+    found.add(what.to_owned(), Some(file.display().to_string()), WITHOUT_HEAD_FILE);
     found.head_file = Some("missing".to_owned());
 }
 

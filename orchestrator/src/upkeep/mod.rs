@@ -52,7 +52,7 @@ impl DataFolder {
     /// # Errors
     ///
     /// Where it can't be told: a folder that may not be read, or that is none.
-    pub fn has_lost_its_journal(&self) -> std::io::Result<bool> {
+    pub fn has_lost_its_journal(&self) -> Result<bool, store::Error> {
         if !names(&self.store().join("journal"))?.is_empty() {
             return Ok(false);
         }
@@ -70,12 +70,13 @@ impl DataFolder {
 }
 
 /// The names in a folder, which need not be there.
-fn names(folder: &Path) -> std::io::Result<Vec<std::ffi::OsString>> {
-    match folder.read_dir() {
+fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, store::Error> {
+    let names = match folder.read_dir() {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.file_name())).collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
-    }
+    };
+    names.map_err(store::io_error(folder))
 }
 
 /// Why the journal could not be read to its end, and what to do about it.
