@@ -245,7 +245,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path().to_owned()).unwrap();
         let subject = crate::testing::Sample::new().verifier("unit", true).subject();
-        let mut index = EvidenceIndex { previous: None, entries: subject.evidence.clone() };
+        let mut index = subject.runs[0].evidence.clone();
         index.entries.values_mut().for_each(|evidence| evidence.size = SIZE);
         assert!(!index.entries.is_empty());
         cache.put(Digest::of("pass"), &subject.runs[0].attempts[0], &index);
