@@ -43,9 +43,8 @@ pub(super) fn check(
     if before.head.is_some() && next.head.is_none() {
         return Some("the chain has lost its head".to_owned());
     }
-    let mut length = chain.len() as u64;
     let mut previous = chain.last().copied();
-    for checkpoint in added {
+    for (length, checkpoint) in (chain.len() as u64..).zip(added) {
         let id = &checkpoint.checkpoint_id;
         if checkpoint.integrity.previous_checkpoint_hash != previous || checkpoint.sequence != length + 1 {
             return Some(format!("the chain forks: {id} does not follow checkpoint {length}"));
@@ -63,7 +62,6 @@ pub(super) fn check(
             return Some(format!("{id} is in the chain and names {missing}, which is not stored"));
         }
         previous = Some(checkpoint.integrity.checkpoint_hash);
-        length += 1;
     }
     None
 }
