@@ -96,11 +96,12 @@ fn an_approval_of_something_that_changed_writes_one_control_checkpoint_and_no_se
 
 #[test]
 fn whoever_wants_a_pause_at_a_gate_does_not_have_a_target_that_moved_judged() {
-    let mut world = World::new(&["s"]);
+    let mut world = World::new(&["one", "two"]);
     world.running();
+    world.take(world.step_done("one")).running();
     pause(&mut world);
     world.take(world.drift("moved"));
-    world.take(world.gate("s", "base", "tree"));
+    world.take(world.gate("two", "base", "tree"));
     assert_eq!((world.state(), world.task.round), ("paused", 0));
     resume(&mut world);
     assert_eq!((world.state(), world.job()), ("queued", "rebase"));
