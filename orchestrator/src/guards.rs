@@ -8,7 +8,7 @@
 #[cfg(not(feature = "mutations"))]
 macro_rules! guard {
     ($name:ident, $holds:expr) => {
-        $holds
+        $crate::guards::holds($holds)
     };
 }
 
@@ -22,6 +22,12 @@ macro_rules! guard {
 }
 
 pub(crate) use guard;
+
+/// The condition.
+#[cfg(not(feature = "mutations"))]
+pub(crate) const fn holds(condition: bool) -> bool {
+    condition
+}
 
 #[cfg(feature = "mutations")]
 pub(crate) use switch::is_off;
@@ -51,7 +57,6 @@ mod switch {
         GrantStillOpen,
         GrantChangesetEqual,
         GrantBaseIsTarget,
-        GrantBindingsEqual,
         GrantWasRedeemed,
         BegunIsFinished,
         UnusedGrantsDie,
@@ -79,7 +84,6 @@ mod switch {
         UnknownEffectWaits,
         DoneEffectIsNotRepeated,
         EffectOfThisAttempt,
-        ProbeOfThisAttempt,
         ProbeIsNotTooEarly,
         SignerIsReviewer,
         CheckpointIsWorkers,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use checkrein_shared::blob;
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
 use checkrein_shared::json;
-use checkrein_shared::records::{Attempt, Checkpoint, CheckpointMessage, Role, Verdict, VerdictMessage};
+use checkrein_shared::records::{
+    Attempt, Checkpoint, CheckpointMessage, EvidenceKind, EvidenceRef, Role, Verdict, VerdictMessage,
+};
 use checkrein_shared::signing::{Envelope, KeyRing, PayloadType};
 use tokio_util::sync::CancellationToken;
 
@@ -185,6 +187,23 @@ impl Inbound {
         Ok(None)
     }
 
+    /// The first piece of a verdict's own evidence that is not there. What is there is young again: a verifier's pass
+    /// may be remembered for long, and no garbage collector may take its evidence before the verdict is journaled.
+    async fn missing_evidence(
+        &self,
+        verdict: &Verdict,
+    ) -> Result<Option<checkrein_shared::digest::Digest>, engine::Error> {
+        let files = |reference: &EvidenceRef| reference.kind() == EvidenceKind::File;
+        // Files of the tree are named, too; large and sealed ones are not stored.
+        let own = verdict.evidence.entries.iter().map(|(reference, evidence)| (evidence.digest, files(reference)));
+        for (digest, may_miss) in own.chain(verdict.evidence.previous.map(|previous| (previous, false))) {
+            if self.engine.blobs().keep(digest).await?.is_none() && !may_miss {
+                return Ok(Some(digest));
+            }
+        }
+        Ok(None)
+    }
+
     async fn attempt(&self, message: &Message) -> Result<(), Refused> {
         let attempt: Attempt = read(message, "attempt")?;
         let (task, epoch) = (attempt.task_id.clone(), attempt.epoch);
@@ -215,6 +234,9 @@ impl Inbound {
         let verdict = self.verified(&envelope).map_err(Refused::ForGood)?;
         if verdict.review_id != body.review_id || verdict.bindings.task_id != body.task_id {
             return Err(Refused::ForGood("the message and its verdict do not belong together".into()));
+        }
+        if let Some(missing) = self.missing_evidence(&verdict).await? {
+            return Err(Refused::ForGood(format!("the evidence {missing} that the verdict names is not stored")));
         }
         let event = EventKind::VerdictPublished { verdict: Box::new(verdict), envelope: body.envelope };
         self.engine.handle(&body.task_id, event, Some(message.id.clone())).await?;

@@ -6,9 +6,7 @@
 //! known later what an attempt stood on.
 
 use checkrein_shared::coordinator::{ConditionsReport, Error};
-use checkrein_shared::records::{
-    CheckOutcome, Checked, Conversation, EffectClass, JobKind, Precondition, Step, StepAction,
-};
+use checkrein_shared::records::{CheckOutcome, Checked, Conversation, JobKind, Precondition, Step, StepAction};
 
 use crate::checkpoint::runtime_version;
 use crate::desk::{Desk, JobError};
@@ -47,8 +45,8 @@ async fn all(desk: &Desk) -> Result<Vec<Checked>, JobError> {
         (Precondition::WorkspacePresent, workspace(desk)),
         (Precondition::BaseUnchanged, base(desk).await?),
         (Precondition::RuntimeCompatible, runtime(desk).await?),
-        (Precondition::ApprovalsStillValid, approvals(desk)),
-        (Precondition::LedgerConsulted, ledger(desk)),
+        (Precondition::ApprovalsStillValid, unseen()),
+        (Precondition::LedgerConsulted, unseen()),
         (Precondition::SecretsResolvable, secrets(desk)),
     ];
     Ok(outcomes.into_iter().map(|(condition, outcome)| Checked { condition, outcome }).collect())
@@ -114,20 +112,9 @@ async fn runtime(desk: &Desk) -> Result<CheckOutcome, JobError> {
     })
 }
 
-fn approvals(desk: &Desk) -> CheckOutcome {
-    match desk.job.kind {
-        JobKind::Apply { .. } => explained("they are compared with every other binding when the grant is redeemed"),
-        JobKind::Step { .. } | JobKind::Rebase | JobKind::Evidence { .. } => pass(),
-    }
-}
-
-fn ledger(desk: &Desk) -> CheckOutcome {
-    match step(desk) {
-        Some((step, _)) if step.effect != EffectClass::ReadOnly && matches!(step.action, StepAction::Run(_)) => {
-            explained("the ledger is asked when the command is about to start")
-        }
-        _ => pass(),
-    }
+/// What only the orchestrator can look at: it replaces this where it journals the report.
+fn unseen() -> CheckOutcome {
+    explained("nothing was looked at here: the orchestrator judges it")
 }
 
 fn secrets(desk: &Desk) -> CheckOutcome {

@@ -70,6 +70,12 @@ pub(crate) enum JobError {
     /// The supervisor failed.
     #[error("it is not known what became of the command")]
     Process(#[source] checkrein_shared::process::Error),
+    /// The save point is lost, and nothing that could be gone back to holds all work that was done before.
+    #[error(
+        "the save point can't be restored ({0}), and the newest checkpoint lacks work that was done before it: \
+         restore the blob from a backup, or take over"
+    )]
+    NoWayBack(String),
     /// The file system failed.
     #[error("can't {0}")]
     Io(&'static str, #[source] std::io::Error),
@@ -108,6 +114,7 @@ impl JobError {
             | Self::Measure(_)
             | Self::Snapshot(_)
             | Self::Scratch(_)
+            | Self::NoWayBack(_)
             | Self::Nonsense(_) => true,
             Self::Room(_) | Self::Apply(_) | Self::Process(_) | Self::Io(..) => false,
         }

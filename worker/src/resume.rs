@@ -1,7 +1,8 @@
 //! Where a step goes on from: its save point with exactly that tree, or, where
-//! that can't be restored, the newest checkpoint.
+//! that can't be restored, the newest checkpoint of the step or its beginning.
 //!
-//! A run state is never resumed on another tree than its own. Whoever goes back
+//! What the steps before have done is never lost by it; where that can't be had,
+//! a person is asked. A run state is never resumed on another tree than its own. Whoever goes back
 //! is told from where, and what happened outside since.
 
 use std::path::PathBuf;
@@ -11,11 +12,15 @@ use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{RUN_STATE_BYTES_MAX, SavePoint, Step, StepAction};
 
+use back::{Back, Place};
+
 use crate::desk::{Desk, JobError};
 use crate::ground::{self, Ground};
 use crate::recorder::Recorder;
 use crate::room::Room;
 use crate::workspace::Scratch;
+
+mod back;
 
 /// The ground and the scratch of a step, and what its agent goes on from.
 pub(crate) struct Standing {
@@ -31,10 +36,10 @@ pub(crate) enum Origin {
     Beginning,
     /// What the attempt before had saved, with the files of that moment.
     SavePoint,
-    /// The newest checkpoint, because what was saved later can't be restored.
-    Checkpoint {
-        /// Its name; `None` where there is none, so that it goes back to the beginning.
-        name: Option<String>,
+    /// An earlier moment, because what was saved later can't be restored.
+    Back {
+        /// Which.
+        place: Place,
         /// Why.
         why: String,
         /// Whether a run state belonged to it.
@@ -81,7 +86,7 @@ async fn restore(
     Ok(Standing { ground, scratch, from: Origin::SavePoint })
 }
 
-/// Goes back to the newest checkpoint: its files, and the run state that belongs to them.
+/// Goes back as little as possible, and never behind the work of the steps before.
 async fn rewind(
     desk: &Desk,
     room: &Room,
@@ -90,16 +95,18 @@ async fn rewind(
     (saved, why): (SavePoint, String),
 ) -> Result<Standing, JobError> {
     let head = desk.head().await?;
-    let workspace = head.as_ref().map(|head| (head.workspace.base, head.workspace.tree));
-    let (base, tree) = workspace.unwrap_or((saved.base, saved.base));
+    let Some(back) = Back::of(&saved, head.as_ref(), &desk.job.completed) else {
+        return Err(JobError::NoWayBack(why));
+    };
+    let (base, tree) = (saved.base, back.tree);
     let ground = ground::stand_at(desk, recorder, target, (Some(base), Some(tree))).await?;
     let scratch = ground.cut(desk, room).await?;
     let mut has_state = false;
-    if let Some(digest) = head.as_ref().and_then(|head| head.resume.run_state) {
+    if let Some(digest) = back.run_state {
         // Without it the conversation begins anew on the checkpoint's files.
         match fetch(desk, digest).await {
             Ok(state) => {
-                let mut saved = SavePoint { base, tree, ..saved };
+                let mut saved = SavePoint { tree, ..saved };
                 saved.run_state.digest = digest;
                 hand_over(desk, room, &state, saved)?;
                 has_state = true;
@@ -110,8 +117,7 @@ async fn rewind(
             Err(error) => return Err(error),
         }
     }
-    let name = head.map(|head| head.checkpoint_id.to_string());
-    Ok(Standing { ground, scratch, from: Origin::Checkpoint { name, why, has_state } })
+    Ok(Standing { ground, scratch, from: Origin::Back { place: back.place, why, has_state } })
 }
 
 async fn fetch(desk: &Desk, digest: Digest) -> Result<Vec<u8>, JobError> {
@@ -135,8 +141,11 @@ impl Origin {
                  progress was saved, and the file in `CHECKREIN_RUN_STATE` holds what you had saved."
                     .to_owned(),
             ),
-            Self::Checkpoint { name, why, has_state } => {
-                let place = name.as_ref().map_or("the beginning of the task".to_owned(), |n| format!("checkpoint {n}"));
+            Self::Back { place, why, has_state } => {
+                let place = match place {
+                    Place::Checkpoint(name) => format!("checkpoint {name}"),
+                    Place::Beginning => "the beginning of this step".to_owned(),
+                };
                 let state = if *has_state { "and so is your saved progress" } else { "and no saved progress is left" };
                 let mut text = format!(
                     "Your newest progress can't be restored ({why}). The files are those of {place}, {state}.\n"

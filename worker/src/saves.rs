@@ -91,6 +91,8 @@ impl Saver<'_> {
             base: self.ground.base.digest,
             tree,
             evidence_index: Some(self.index),
+            // Known where it is journaled.
+            began: None,
         };
         let worker = self.desk.services.config.instance.clone();
         let request = SaveRequest { task_id: job.task_id.clone(), worker, save_point: save_point.clone() };

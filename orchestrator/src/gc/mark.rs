@@ -14,6 +14,7 @@ use checkrein_shared::ids::TaskId;
 use checkrein_shared::time::Timestamp;
 
 use super::refs::{self, Kind, Refs};
+use super::seen::Seen;
 use super::{Error, breathe};
 use crate::engine::read_state;
 use crate::lifecycle::{State, Task};
@@ -34,8 +35,7 @@ const MARGIN: Duration = Duration::from_secs(3_600);
 /// What is referred to.
 #[derive(Debug, Default)]
 pub(super) struct Marked {
-    /// By what, and whether it must be there.
-    blobs: HashMap<Digest, (Kind, bool)>,
+    blobs: Seen,
     /// What each task is doing, and since when.
     doing: BTreeMap<TaskId, (Doing, Timestamp)>,
     pub(super) damage: Damage,
@@ -68,13 +68,12 @@ type Doing = (std::mem::Discriminant<State>, u64, u32);
 impl Marked {
     /// What refers to a blob.
     pub(super) fn kind(&self, digest: Digest) -> Option<Kind> {
-        self.blobs.get(&digest).map(|(kind, _)| *kind)
+        self.blobs.kind(digest)
     }
 
     /// Everything that must be there and begins with this byte.
     pub(super) fn required(&self, first: u8) -> HashSet<Digest> {
-        let mine = |digest: &Digest| digest.as_bytes()[0] == first;
-        self.blobs.iter().filter(|(digest, (_, sure))| *sure && mine(digest)).map(|(digest, _)| *digest).collect()
+        self.blobs.required().filter(|digest| digest.as_bytes()[0] == first).collect()
     }
 
     /// Blobs from then on stay: those of an attempt or a review that goes on, however long it takes, are not referred
@@ -149,14 +148,7 @@ async fn follow(blobs: &dyn Sweep, refs: Refs, marked: &mut Marked) -> Result<()
             },
             (None, true) => return Ok(()),
         };
-        match marked.blobs.get(&digest) {
-            // Something that only looked like a reference is one after all: now it counts as what it is.
-            Some((_, false)) if required => {}
-            Some(_) => continue,
-            None => {}
-        }
-        marked.blobs.insert(digest, (kind, required));
-        if kind.is_read() {
+        if marked.blobs.meet(kind, digest, required) && kind.is_read() {
             let found = read(blobs, (kind, digest, required), &mut marked.damage).await?;
             sure.extend(found.sure);
             maybe.extend(found.maybe);
@@ -181,4 +173,41 @@ async fn read(
         Err(error) => damage.add(|| format!("{digest} ({}): {error}", kind.name())),
     }
     Ok(Refs::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use checkrein_shared::blob::{Blobs as _, FsBlobs};
+    use checkrein_shared::tree::{Content, Entry, Manifest, Mode, node};
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> Entry {
+        let (digest, size) = (Digest::of(bytes), bytes.len() as u64);
+        Entry::File { digest, size, mode: Mode::from_bits(0o644), content: Content::Stored }
+    }
+
+    fn tree(path: &str, bytes: &[u8]) -> Manifest {
+        Manifest::new([(path.parse().unwrap(), file(bytes))].into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_file_with_the_bytes_of_a_kept_directory_hides_nothing_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = FsBlobs::open(folder.path()).unwrap();
+        let kept = tree("notes.txt", b"precious");
+        let root = node::store_tree(&blobs, &kept, None).await.unwrap();
+        let precious = blobs.put(b"precious").await.unwrap();
+        // Another tree has a file whose content is the first tree's root.
+        let twin = tree("twin", &blobs.get(root, 1 << 20).await.unwrap());
+        let other = node::store_tree(&blobs, &twin, None).await.unwrap();
+        for order in [[root, other], [other, root]] {
+            let mut marked = Marked::default();
+            let sure = order.map(|digest| (Kind::Tree, digest)).to_vec();
+            follow(&blobs, Refs { sure, maybe: Vec::new() }, &mut marked).await.unwrap();
+            marked.damage.check().unwrap();
+            assert_eq!(marked.kind(precious), Some(Kind::File));
+            assert!(marked.required(precious.as_bytes()[0]).contains(&precious));
+        }
+    }
 }

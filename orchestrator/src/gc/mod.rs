@@ -1,7 +1,8 @@
 //! Collecting garbage: tasks that no policy keeps any more, and blobs that no
 //! kept record refers to.
 //!
-//! [`refs`] knows what each record refers to, [`mark`] follows all of it,
+//! [`refs`] knows what each record refers to, [`mark`] follows all of it ([`seen`]
+//! remembers what it met),
 //! [`retire`] prunes old tasks, [`sweep`] removes the rest. Nothing is removed
 //! where anything that is referred to is missing. Deciding what a task needs is
 //! not done here: whatever a record of it names stays for as long as the record.
@@ -9,6 +10,7 @@
 mod mark;
 pub(crate) mod refs;
 mod retire;
+pub(crate) mod seen;
 mod sweep;
 
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use crate::lifecycle::{EventKind, Task};
 use crate::store::Record;
 
 /// What a blob is, by what refers to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
     Checkpoint,
     Tree,
@@ -148,6 +148,7 @@ fn of_task(task: &Task, refs: &mut Refs) {
     refs.add(Kind::Index, task.evidence_index);
     refs.add(Kind::RunState, task.save_point.iter().map(|saved| saved.run_state.digest));
     refs.add(Kind::Tree, task.save_point.iter().map(|saved| saved.tree));
+    refs.add(Kind::Tree, task.save_point.iter().filter_map(|saved| saved.began).map(|began| began.tree));
     refs.add(Kind::Verdict, task.verdicts.iter().filter_map(|verdict| verdict.envelope));
     refs.add(Kind::Changeset, task.subject.iter().map(|subject| subject.changeset.hash));
     refs.add(Kind::Changeset, task.grants.iter().map(|grant| grant.changeset.hash));

@@ -2,13 +2,17 @@
 //!
 //! A save point moves where the files of the task stand, together with the run
 //! state that belongs to them, so that the two can't come apart. Who may resume
-//! with it is decided here; restoring is the worker's.
+//! with it is decided here; restoring is the worker's. Of the conditions, those
+//! about approvals and effects are judged here: no worker knows them.
 
 use checkrein_shared::ids::InstanceId;
-use checkrein_shared::records::{Checked, Conversation, JobKind, SavePoint};
+use checkrein_shared::records::{
+    CheckOutcome, Checked, Conversation, JobKind, Precondition, REASON_CHARS_MAX, SavePoint, StepBegan,
+};
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Effect, Reason};
+use super::effects::{OpenEffect, Standing};
 use super::task::{State, Task};
 use super::turn::{Handled, Turn};
 
@@ -53,12 +57,23 @@ impl Turn<'_> {
         if self.task.save_point.as_ref().is_some_and(|old| old.step == saved.step && same(old)) {
             return Ok(Some(Reason::Duplicate));
         }
+        let began = self.step_began(saved);
         self.task.base = Some(saved.base);
         self.task.tree = Some(saved.tree);
         self.task.evidence_index = saved.evidence_index.or(self.task.evidence_index);
         self.task.usage.lost_attempts = 0;
-        self.task.save_point = Some(saved.clone());
+        self.task.save_point = Some(SavePoint { began: Some(began), ..saved.clone() });
         Ok(None)
+    }
+
+    /// Where the step stood before its first save point. Whoever moved the files in between, as a person does, moved
+    /// the beginning too: going back further would lose that.
+    fn step_began(&self, saved: &SavePoint) -> StepBegan {
+        let task = &self.task;
+        let mine =
+            |old: &&SavePoint| old.step == saved.step && Some(old.base) == task.base && Some(old.tree) == task.tree;
+        let before = task.save_point.as_ref().filter(mine).and_then(|old| old.began);
+        before.unwrap_or(StepBegan { epoch: saved.epoch, tree: task.tree.unwrap_or(saved.base) })
     }
 
     pub(super) fn preconditions_checked(&mut self, epoch: u64, worker: &InstanceId, checks: &[Checked]) -> Handled {
@@ -69,7 +84,15 @@ impl Turn<'_> {
             State::Running { worker: holder, .. } if holder == worker => {}
             _ => return Ok(Some(Reason::NotInThisState)),
         }
-        let value = serde_json::to_value(Conditions { epoch, checks: checks.to_vec() });
+        let mut checks = checks.to_vec();
+        for Checked { condition, outcome } in &mut checks {
+            match condition {
+                Precondition::ApprovalsStillValid => *outcome = approvals(&self.task),
+                Precondition::LedgerConsulted => *outcome = ledger(&self.task),
+                _ => {}
+            }
+        }
+        let value = serde_json::to_value(Conditions { epoch, checks });
         let value = value.expect("conditions are plain data");
         self.effect(Effect::PutRow { table: ATTEMPT_TABLE.to_owned(), key: CONDITIONS_KEY.to_owned(), value });
         Ok(None)
@@ -93,4 +116,39 @@ impl Turn<'_> {
             self.task.save_point = None;
         }
     }
+}
+
+/// Whether every approval is about what stands now: one for an older state says nothing about what follows.
+fn approvals(task: &Task) -> CheckOutcome {
+    let now = [task.head.as_ref(), task.subject.as_ref().map(|subject| &subject.checkpoint)];
+    let is_now = |hash| now.iter().flatten().any(|checkpoint| checkpoint.hash == hash);
+    let older = task.approvals.iter().filter(|approval| !is_now(approval.checkpoint_hash));
+    match older.map(|approval| approval.id.as_str()).collect::<Vec<_>>().as_slice() {
+        [] => CheckOutcome::Pass {},
+        ids => CheckOutcome::Explained {
+            why: shortened(format!(
+                "given for an earlier checkpoint, and every permission is bound to its own: {}",
+                ids.join(", ")
+            )),
+        },
+    }
+}
+
+/// Whether the ledger knows of an effect that is not settled.
+fn ledger(task: &Task) -> CheckOutcome {
+    let open = |effect: &&OpenEffect| !matches!(effect.standing, Standing::NotStarted {});
+    let open = task.effects.iter().filter(open).map(|effect| match effect.standing {
+        Standing::Unknown { .. } => format!("nobody knows what became of step `{}`", effect.step),
+        _ => format!("step `{}` may have started it", effect.step),
+    });
+    match open.collect::<Vec<_>>().as_slice() {
+        [] => CheckOutcome::Pass {},
+        open => CheckOutcome::Explained {
+            why: shortened(format!("the claim decides before anything is done again: {}", open.join("; "))),
+        },
+    }
+}
+
+fn shortened(why: String) -> String {
+    if why.len() <= REASON_CHARS_MAX { why } else { why.chars().take(REASON_CHARS_MAX).collect() }
 }

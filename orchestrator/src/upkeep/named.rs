@@ -3,7 +3,7 @@
 //! Follows every reference to the last blob; what it can't follow is told, not
 //! passed over. Reads blobs only to see what they name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use checkrein_shared::blob;
@@ -14,6 +14,7 @@ use serde::Deserialize as _;
 
 use crate::engine::read_state;
 use crate::gc::refs::{self, Kind, Refs};
+use crate::gc::seen::Seen;
 use crate::lifecycle::{EventKind, Task};
 use crate::store::Recorded;
 
@@ -31,8 +32,10 @@ pub(super) struct Named {
 /// What the records of one task name.
 #[derive(Debug, Default)]
 pub(super) struct OfTask {
-    /// Each with whether it must be there.
-    blobs: HashMap<Digest, (Kind, bool)>,
+    /// What must be there; the same bytes may be several things.
+    sure: HashSet<(Kind, Digest)>,
+    /// What may be a reference.
+    maybe: HashSet<Digest>,
     /// The chain, oldest first.
     pub(super) chain: Vec<CheckpointRef>,
     /// The end of the chain as the newest state says it.
@@ -50,12 +53,8 @@ impl Named {
         };
         let of_task = self.tasks.entry(id.clone()).or_default();
         let Refs { sure, maybe } = refs::of_record(record, &task);
-        for (kind, digest) in sure {
-            of_task.blobs.insert(digest, (kind, true));
-        }
-        for digest in maybe {
-            of_task.blobs.entry(digest).or_insert((Kind::Unknown, false));
-        }
+        of_task.sure.extend(sure);
+        of_task.maybe.extend(maybe);
         of_task.lengthen(&record.event, task);
     }
 
@@ -70,20 +69,20 @@ impl Named {
 
     /// Every blob that is named, also by other blobs; `damage` is told of those that must be there and are not.
     pub(super) fn blobs(&self, root: &Path, damage: &mut dyn FnMut(Digest, String)) -> Vec<Digest> {
-        let mut seen: HashMap<Digest, bool> = HashMap::new();
-        let mut open: Vec<(Kind, Digest, bool)> = Vec::new();
-        for of_task in self.tasks.values() {
-            open.extend(of_task.blobs.iter().map(|(digest, (kind, sure))| (*kind, *digest, *sure)));
-        }
+        let (mut seen, mut lying) = (Seen::default(), HashSet::new());
         // What is sure comes last, so that it is taken first.
-        open.sort_by_key(|(_, _, sure)| *sure);
+        let maybe = self.tasks.values().flat_map(|of_task| &of_task.maybe);
+        let sure = self.tasks.values().flat_map(|of_task| &of_task.sure);
+        let maybe = maybe.map(|digest| (Kind::Unknown, *digest, false));
+        let mut open: Vec<(Kind, Digest, bool)> =
+            maybe.chain(sure.map(|(kind, digest)| (*kind, *digest, true))).collect();
         while let Some((kind, digest, sure)) = open.pop() {
-            if seen.get(&digest).is_some_and(|known| *known >= sure) {
+            if !seen.meet(kind, digest, sure) {
                 continue;
             }
             match names(root, kind, digest) {
                 Ok(Some(refs)) => {
-                    seen.insert(digest, sure);
+                    lying.insert(digest);
                     open.extend(refs.maybe.into_iter().map(|digest| (Kind::Unknown, digest, false)));
                     open.extend(refs.sure.into_iter().map(|(kind, digest)| (kind, digest, true)));
                 }
@@ -93,7 +92,7 @@ impl Named {
                 Err(_) => {}
             }
         }
-        seen.into_keys().collect()
+        lying.into_iter().collect()
     }
 }
 
@@ -134,5 +133,41 @@ impl OfTask {
         if self.chain.last().is_none_or(|last| last.sequence < reference.sequence) {
             self.chain.push(reference);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use checkrein_shared::blob::{Blobs as _, FsBlobs};
+    use checkrein_shared::tree::{Content, Entry, Manifest, Mode, node};
+
+    use super::*;
+
+    fn tree(path: &str, bytes: &[u8]) -> Manifest {
+        let (digest, size) = (Digest::of(bytes), bytes.len() as u64);
+        let file = Entry::File { digest, size, mode: Mode::from_bits(0o644), content: Content::Stored };
+        Manifest::new([(path.parse().unwrap(), file)].into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_file_with_the_bytes_of_a_directory_hides_nothing_below_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = FsBlobs::open(folder.path()).unwrap();
+        // What lies below is gone, and that must show.
+        let gone = Digest::of(b"precious");
+        let root = node::store_tree(&blobs, &tree("notes.txt", b"precious"), None).await.unwrap();
+        let twin = tree("twin", &blobs.get(root, 1 << 20).await.unwrap());
+        let other = node::store_tree(&blobs, &twin, None).await.unwrap();
+        let mut named = Named::default();
+        let mut task = |id: &str, sure: &[(Kind, Digest)]| {
+            let of_task = OfTask { sure: sure.iter().copied().collect(), ..OfTask::default() };
+            named.tasks.insert(id.parse().unwrap(), of_task);
+        };
+        task("t-1", &[(Kind::Tree, root), (Kind::File, root)]);
+        task("t-2", &[(Kind::Tree, other), (Kind::Evidence, root)]);
+        let mut missing = Vec::new();
+        let lying = named.blobs(folder.path(), &mut |digest, _| missing.push(digest));
+        assert_eq!(missing, [gone]);
+        assert_eq!(lying.into_iter().collect::<HashSet<_>>(), HashSet::from([root, other]));
     }
 }

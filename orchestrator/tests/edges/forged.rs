@@ -6,7 +6,8 @@ use checkrein_shared::bus::Queue;
 use checkrein_shared::coordinator::Receipt;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
-use checkrein_shared::records::{CheckpointMessage, Judgement, ReviewRequest};
+use checkrein_shared::records::{CheckpointMessage, Evidence, Judgement, Producer, ReviewRequest, Role};
+use checkrein_shared::time::Timestamp;
 
 use crate::desk::{Desk, key, name, verdict};
 
@@ -55,6 +56,39 @@ async fn a_verdict_about_one_checkpoint_that_is_bound_to_another_is_refused() {
     let mut crooked = verdict(&request, Judgement::Approved);
     crooked.checkpoint_hash = Digest::of("another");
     desk.judge(&request, &crooked, &key(1)).await;
+    desk.until(&task, TaskState::Waiting).await;
+    desk.close().await;
+}
+
+#[tokio::test]
+async fn a_verdict_whose_own_evidence_is_not_stored_approves_nothing_and_what_is_stored_is_young_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let desk = Desk::open(folder.path()).await;
+    let (task, request) = under_review(&desk).await;
+    let mut judged = verdict(&request, Judgement::Approved);
+    let log = desk.blobs.put(b"a pass that was remembered").await.unwrap();
+    let hex = log.to_hex();
+    let path = folder.path().join("blobs").join(&hex[..2]).join(&hex[2..4]).join(&hex);
+    std::fs::File::options().write(true).open(&path).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let evidence = |digest: Digest| Evidence {
+        digest,
+        size: 26,
+        media_type: "text/plain".into(),
+        produced_by: Producer { role: Role::Reviewer, instance: name("reviewer") },
+        step: None,
+        created_at: Timestamp::now(),
+        redactions: Default::default(),
+        dropped_bytes: 0,
+    };
+    let entries = [("file:too-large.bin", Digest::of("named only")), ("log:unit", log)];
+    judged.evidence.entries = entries.map(|(name, digest)| (name.parse().unwrap(), evidence(digest))).into();
+    desk.judge(&request, &judged, &key(1)).await;
+    desk.until(&task, TaskState::Completed).await;
+    assert!(std::fs::metadata(&path).unwrap().modified().unwrap() > std::time::UNIX_EPOCH);
+    let (task, request) = under_review(&desk).await;
+    let mut hollow = verdict(&request, Judgement::Approved);
+    hollow.evidence.entries.insert("log:unit".parse().unwrap(), evidence(Digest::of("never stored")));
+    desk.judge(&request, &hollow, &key(1)).await;
     desk.until(&task, TaskState::Waiting).await;
     desk.close().await;
 }

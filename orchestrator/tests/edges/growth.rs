@@ -84,6 +84,7 @@ async fn turn(desk: &Desk, job: &Job, number: u64, work: Option<Work>) -> Work {
         base: job.base.unwrap_or(root),
         tree: root,
         evidence_index: Some(index_digest),
+        began: None,
     };
     let request = SaveRequest { task_id: job.task_id.clone(), worker: name("worker"), save_point };
     assert_eq!(desk.coordinator.save_point(request).await.unwrap(), SaveAnswer::Saved);

@@ -108,6 +108,14 @@ impl Exec {
         }
     }
 
+    /// Drops everything. Tasks hold what holds the executor, so that otherwise none of it would ever be freed.
+    pub(crate) fn end(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        drop(tasks);
+        let timers = std::mem::take(&mut *self.timers.borrow_mut());
+        drop(timers);
+    }
+
     /// Polls one ready task, or jumps to the next timer before `until`. False where nothing is left to do.
     pub(crate) fn step(&self, rng: &Rng, until: u64) -> bool {
         self.bury();

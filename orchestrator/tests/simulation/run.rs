@@ -57,6 +57,7 @@ pub(crate) fn simulate(seed: u64, trace: Trace) -> (Report, Rc<World>) {
     if world.failure().is_none() {
         check_end(&world);
     }
+    world.exec.end();
     let report = Report {
         records: world.oracle.borrow().records,
         millis: world.exec.now(),

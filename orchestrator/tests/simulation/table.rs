@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) guard: String,
+    /// The number of the invariant that it holds.
+    pub(crate) invariant: u32,
     pub(crate) seed: u64,
     /// What the oracle says.
     pub(crate) says: String,
@@ -21,9 +23,9 @@ pub(crate) fn rows() -> Vec<Row> {
     let text = std::fs::read_to_string(root().join("docs/assurance.md")).expect("docs/assurance.md is there");
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
     let row = |cells: Vec<String>| match cells.as_slice() {
-        [_, guard, _, seed, says, _] => {
-            let seed = seed.parse().ok()?;
-            Some(Row { guard: guard.trim_matches('`').to_owned(), seed, says: says.clone() })
+        [_, guard, holds, seed, says, _] => {
+            let (seed, invariant) = (seed.parse().ok()?, holds.split(':').next()?.parse().ok()?);
+            Some(Row { guard: guard.trim_matches('`').to_owned(), invariant, seed, says: says.clone() })
         }
         _ => None,
     };
@@ -56,4 +58,10 @@ fn every_guard_of_the_code_stands_in_the_table_and_the_other_way_round() {
     }
     let table: BTreeSet<String> = rows().into_iter().map(|row| row.guard).collect();
     assert_eq!(code, table);
+}
+
+#[test]
+fn each_of_the_first_ten_invariants_has_a_guard_that_is_tried() {
+    let held: BTreeSet<u32> = rows().into_iter().map(|row| row.invariant).collect();
+    assert_eq!(held, (1..=10).collect());
 }

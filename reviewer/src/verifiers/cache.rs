@@ -65,7 +65,8 @@ impl Cache {
     ) -> Result<Option<(Attempt, EvidenceIndex)>, blob::Error> {
         let Some(pass) = self.read(key) else { return Ok(None) };
         for evidence in pass.entries.values() {
-            if blobs.size(evidence.digest).await? != Some(evidence.size) {
+            // It is named again, maybe long after it was stored: no garbage collector may take it before that is journaled.
+            if blobs.keep(evidence.digest).await? != Some(evidence.size) {
                 return Ok(None);
             }
         }
@@ -212,6 +213,46 @@ mod tests {
         let before = of(&carrying, Some(target.path()));
         fs::write(target.path().join("deps/new"), "x").unwrap();
         assert_ne!(of(&carrying, Some(target.path())), before);
+    }
+
+    /// Remembers what it was asked to keep.
+    struct Keeping(std::sync::Mutex<Vec<Digest>>);
+
+    #[async_trait::async_trait]
+    impl Blobs for Keeping {
+        async fn put(&self, _: &[u8]) -> Result<Digest, blob::Error> {
+            unreachable!("nothing is stored")
+        }
+
+        async fn get(&self, digest: Digest, _: u64) -> Result<Vec<u8>, blob::Error> {
+            Err(blob::Error::Missing(digest))
+        }
+
+        async fn size(&self, _: Digest) -> Result<Option<u64>, blob::Error> {
+            Ok(Some(SIZE))
+        }
+
+        async fn keep(&self, digest: Digest) -> Result<Option<u64>, blob::Error> {
+            self.0.lock().unwrap().push(digest);
+            self.size(digest).await
+        }
+    }
+
+    const SIZE: u64 = 7;
+
+    #[tokio::test]
+    async fn the_evidence_of_a_remembered_pass_is_kept_before_it_is_named_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path().to_owned()).unwrap();
+        let subject = crate::testing::Sample::new().verifier("unit", true).subject();
+        let mut index = subject.runs[0].evidence.clone();
+        index.entries.values_mut().for_each(|evidence| evidence.size = SIZE);
+        assert!(!index.entries.is_empty());
+        cache.put(Digest::of("pass"), &subject.runs[0].attempts[0], &index);
+        let blobs = Keeping(std::sync::Mutex::default());
+        assert!(cache.get(&blobs, Digest::of("pass")).await.unwrap().is_some());
+        let named: Vec<Digest> = index.entries.values().map(|evidence| evidence.digest).collect();
+        assert_eq!(*blobs.0.lock().unwrap(), named);
     }
 
     #[test]

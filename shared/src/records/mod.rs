@@ -36,7 +36,7 @@ pub use message::{Attempt, AttemptOutcome, CheckpointMessage, JobMessage, Review
 pub use plan::{EffectClass, Plan, PlanError, STEPS_MAX, Step, StepAction};
 pub use result_file::{ClaimedResult, RESULT_BYTES_MAX, ResultFile, ResultFileError};
 pub use save_point::{
-    CheckOutcome, Checked, LaterEffect, REASON_CHARS_MAX, RUN_STATE_BYTES_MAX, RunStateRef, SavePoint,
+    CheckOutcome, Checked, LaterEffect, REASON_CHARS_MAX, RUN_STATE_BYTES_MAX, RunStateRef, SavePoint, StepBegan,
 };
 pub use scale::{Basis, Confidence, Risk, Role, Severity};
 pub use schema::schemas;

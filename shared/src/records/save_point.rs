@@ -47,6 +47,20 @@ pub struct SavePoint {
     pub tree: Digest,
     /// The evidence index so far.
     pub evidence_index: Option<Digest>,
+    /// Where the step stood before its first save point. Filled in where the save point is journaled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began: Option<StepBegan>,
+}
+
+/// Where a step stood before its first save point: what it goes back to if none of them can be restored. The work of
+/// all steps before it is in there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepBegan {
+    /// The attempt that took the first of its save points.
+    pub epoch: u64,
+    /// The scratch as the steps before had left it, on the same base.
+    pub tree: Digest,
 }
 
 /// An effect that came after the checkpoint to which an attempt may have to go back.

@@ -3,7 +3,7 @@
 
 use checkrein_shared::blob::Blobs as _;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{CheckOutcome, Conversation, JobKind, LaterEffect, Precondition, SavePoint};
+use checkrein_shared::records::{CheckOutcome, Conversation, JobKind, LaterEffect, Precondition, SavePoint, StepBegan};
 
 use crate::support::{Bench, WorkerOptions, prompt, task_of, text_of};
 use crate::tests;
@@ -12,6 +12,7 @@ tests![
     progress_is_saved_while_an_agent_runs_and_belongs_to_the_checkpoint_in_the_end,
     what_was_saved_is_handed_back_with_exactly_its_tree,
     what_cant_be_restored_goes_back_to_the_checkpoint_and_the_agent_is_told,
+    work_that_no_checkpoint_has_is_not_lost_with_a_save_point,
     a_run_state_that_is_no_small_file_is_not_saved_and_harms_nobody,
 ];
 
@@ -19,6 +20,7 @@ tests![
 const AGENT: &str = r#"
 if [ -f "$CHECKREIN_RUN_STATE" ]; then cp "$CHECKREIN_RUN_STATE" given.txt; fi
 cp "$CHECKREIN_INSTRUCTION" seen.md
+if [ -f work.txt ]; then cp work.txt found.txt; fi
 echo half > work.txt
 echo "half way" > "$CHECKREIN_RUN_STATE"
 sleep 0.6
@@ -90,7 +92,8 @@ async fn what_cant_be_restored_goes_back_to_the_checkpoint_and_the_agent_is_told
     let job = bench.task(&spec).await;
     let first = bench.gate(&job).await;
     let saved = bench.judge.state().saved.last().unwrap().clone();
-    let lost = SavePoint { tree: Digest::of("a tree that is gone"), ..saved };
+    let began = Some(StepBegan { epoch: job.epoch, tree: saved.base });
+    let lost = SavePoint { tree: Digest::of("a tree that is gone"), began, ..saved };
     let mut again = bench.next(&job, same("fix"));
     (again.tree, again.resume) = (Some(lost.tree), Some(lost));
     again.completed.clear();
@@ -102,6 +105,36 @@ async fn what_cant_be_restored_goes_back_to_the_checkpoint_and_the_agent_is_told
     let seen = bench.content(&tree, "seen.md").await;
     assert!(seen.contains(&format!("those of checkpoint {}", first.checkpoint.checkpoint_id)), "{seen}");
     assert!(seen.contains("- done: deploy --to production"), "{seen}");
+}
+
+async fn work_that_no_checkpoint_has_is_not_lost_with_a_save_point() {
+    let bench = Bench::new(&[("a.txt", "a\n")]).await;
+    let agent = bench.agents.script("work.sh", AGENT);
+    let spec = task_of(text_of(&bench.project), Some(&words(&agent)), &[], vec![prompt("fix", &[], "Work.")]);
+    let worker = bench.worker(WorkerOptions::default());
+    let job = bench.task(&spec).await;
+    bench.gate(&job).await;
+    let saved = bench.judge.state().saved.clone();
+    // As if a step before had left this tree after the newest checkpoint.
+    let began = Some(StepBegan { epoch: job.epoch + 1, tree: saved[0].tree });
+    let lost = SavePoint { tree: Digest::of("a tree that is gone"), began, ..saved[0].clone() };
+    let mut again = bench.next(&job, same("fix"));
+    (again.tree, again.resume) = (Some(lost.tree), Some(lost.clone()));
+    again.completed.clear();
+    let link = bench.gate(&again).await;
+    let tree = link.checkpoint.workspace.tree;
+    assert_eq!(bench.content(&tree, "found.txt").await, "half\n", "the files with which the step began");
+    assert!(bench.content(&tree, "seen.md").await.contains("those of the beginning of this step"));
+    let manifest = bench.touched(&link.checkpoint.changesets.proposed).await;
+    assert!(!manifest.contains(&"given.txt".to_owned()), "another tree's run state is not handed over: {manifest:?}");
+
+    // Nobody knows the beginning, and the checkpoint lacks a step.
+    let mut unknown = bench.next(&again, same("fix"));
+    (unknown.tree, unknown.resume) = (Some(lost.tree), Some(SavePoint { began: None, ..lost }));
+    unknown.completed = vec!["before".parse().unwrap()];
+    let outcome = bench.outcome(&unknown).await;
+    worker.stop().await;
+    assert!(format!("{outcome:?}").contains("lacks work that was done before it"), "{outcome:?}");
 }
 
 async fn a_run_state_that_is_no_small_file_is_not_saved_and_harms_nobody() {

@@ -8,8 +8,6 @@ use checkrein_shared::coordinator::{ProbeAnswer, Settled, Settlement};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::records::{EffectEntry, EffectStatus};
 
-use crate::guards::guard;
-
 use super::super::decision::Reason;
 use super::super::task::{About, State};
 use super::super::turn::{Handled, Turn};
@@ -22,7 +20,7 @@ impl Turn<'_> {
             return self.illegal("its ledger has no such effect");
         };
         let probed = matches!(settlement.outcome, Settled::Probed(ProbeAnswer::NotDone | ProbeAnswer::Unclear));
-        if probed && !guard!(ProbeOfThisAttempt, settlement.epoch == self.task.epoch) {
+        if probed && settlement.epoch != self.task.epoch {
             // It may be about an earlier start than the newest. That something happened is true whenever it comes.
             return Ok(Some(Reason::StaleEpoch));
         }

@@ -264,6 +264,7 @@ impl World {
             base: self.task.base.unwrap_or(digest("base")),
             tree: digest(tree),
             evidence_index: Some(digest("index")),
+            began: None,
         };
         EventKind::SavePointTaken { worker: worker(), save_point: Box::new(save_point) }
     }

@@ -36,7 +36,8 @@ fn accepted(policy: &Policy, book: &Book, before: &Task, event: &EventKind, next
     }
     let by_person = matches!((&before.state, event), (State::Waiting { item }, EventKind::Approved { .. })
         if item.about == About::Gate {});
-    if by_person {
+    // Where what the person saw had changed, it is judged again in the same turn: then that round has to hold.
+    if by_person && next.round == before.round {
         let State::Waiting { item } = &before.state else { return Ok(()) };
         let unchanged = before.drifted.is_none() && in_force(before, &subject.bindings).is_ok();
         return if unchanged && item.stale.iter().all(|m| m.field == "findings") {

@@ -12,7 +12,12 @@ pub(super) fn read(blobs: &MemoryBlobs, reference: &CheckpointRef) -> Option<Che
 }
 
 /// The checkpoints that this event added, oldest first.
-fn added(blobs: &MemoryBlobs, before: &Task, event: &EventKind, next: &Task) -> Result<Vec<Checkpoint>, String> {
+pub(super) fn added(
+    blobs: &MemoryBlobs,
+    before: &Task,
+    event: &EventKind,
+    next: &Task,
+) -> Result<Vec<Checkpoint>, String> {
     let Some(head) = next.head.as_ref().filter(|_| next.head != before.head) else { return Ok(Vec::new()) };
     let newest = read(blobs, head).ok_or_else(|| format!("the head {} is not stored", head.id))?;
     if newest.integrity.checkpoint_hash != head.hash || newest.check_hash().is_err() {
@@ -28,15 +33,9 @@ fn added(blobs: &MemoryBlobs, before: &Task, event: &EventKind, next: &Task) -> 
     Ok(added)
 }
 
-/// The hashes of what this event added.
-pub(super) fn grown(blobs: &MemoryBlobs, before: &Task, event: &EventKind, next: &Task) -> Vec<Digest> {
-    let added = added(blobs, before, event, next).unwrap_or_default();
-    added.iter().map(|checkpoint| checkpoint.integrity.checkpoint_hash).collect()
-}
-
 pub(super) fn check(
     blobs: &MemoryBlobs,
-    chain: &[Digest],
+    (chain, added): (&[Digest], &[Checkpoint]),
     before: &Task,
     event: &EventKind,
     next: &Task,
@@ -44,13 +43,8 @@ pub(super) fn check(
     if before.head.is_some() && next.head.is_none() {
         return Some("the chain has lost its head".to_owned());
     }
-    let added = match added(blobs, before, event, next) {
-        Ok(added) => added,
-        Err(what) => return Some(what),
-    };
-    let mut length = chain.len() as u64;
     let mut previous = chain.last().copied();
-    for checkpoint in &added {
+    for (length, checkpoint) in (chain.len() as u64..).zip(added) {
         let id = &checkpoint.checkpoint_id;
         if checkpoint.integrity.previous_checkpoint_hash != previous || checkpoint.sequence != length + 1 {
             return Some(format!("the chain forks: {id} does not follow checkpoint {length}"));
@@ -68,7 +62,6 @@ pub(super) fn check(
             return Some(format!("{id} is in the chain and names {missing}, which is not stored"));
         }
         previous = Some(checkpoint.integrity.checkpoint_hash);
-        length += 1;
     }
     None
 }

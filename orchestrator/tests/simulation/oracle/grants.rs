@@ -26,17 +26,36 @@ impl Oracle {
 }
 
 /// What a judgement has to be bound to, by the oracle's own reading of the task.
-pub(super) fn in_force(task: &Task, bindings: &Bindings) -> Result<(), &'static str> {
-    let constraints = checkrein_shared::json::digest(&task.spec.constraints).ok();
-    match () {
-        () if bindings.spec_hash != task.spec.hash => Err("spec_hash"),
-        () if bindings.plan_hash != task.plan.hash() => Err("plan_hash"),
-        () if bindings.plan_version != task.plan.version => Err("plan_version"),
-        () if Some(bindings.constraints_hash) != constraints => Err("constraints_hash"),
-        () if bindings.policy_digest != task.policy.digest => Err("policy_digest"),
-        () if task.drifted.is_some_and(|target| target != bindings.base) => Err("base"),
-        () => Ok(()),
+pub(super) struct InForce<'a> {
+    task: &'a Task,
+    plan: Digest,
+    constraints: Option<Digest>,
+}
+
+impl<'a> InForce<'a> {
+    pub(super) fn of(task: &'a Task) -> Self {
+        let constraints = checkrein_shared::json::digest(&task.spec.constraints).ok();
+        Self { task, plan: task.plan.hash(), constraints }
     }
+
+    /// The field in which bindings differ, where they do.
+    pub(super) fn holds(&self, bindings: &Bindings) -> Result<(), &'static str> {
+        let task = self.task;
+        match () {
+            () if bindings.spec_hash != task.spec.hash => Err("spec_hash"),
+            () if bindings.plan_hash != self.plan => Err("plan_hash"),
+            () if bindings.plan_version != task.plan.version => Err("plan_version"),
+            () if Some(bindings.constraints_hash) != self.constraints => Err("constraints_hash"),
+            () if bindings.policy_digest != task.policy.digest => Err("policy_digest"),
+            () if task.drifted.is_some_and(|target| target != bindings.base) => Err("base"),
+            () => Ok(()),
+        }
+    }
+}
+
+/// Whether bindings are what is in force.
+pub(super) fn in_force(task: &Task, bindings: &Bindings) -> Result<(), &'static str> {
+    InForce::of(task).holds(bindings)
 }
 
 pub(super) fn check(history: &History, before: &Task, event: &EventKind, next: &Task) -> Option<String> {

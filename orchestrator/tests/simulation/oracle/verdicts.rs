@@ -5,7 +5,7 @@ use checkrein_orchestrator::lifecycle::{Answer, EventKind, Slot, State, Task, Ve
 use checkrein_shared::records::ReviewKind;
 
 use super::Book;
-use super::grants::in_force;
+use super::grants::InForce;
 
 pub(super) fn check(book: &Book, before: &Task, event: &EventKind, next: &Task) -> Option<String> {
     for old in &before.verdicts {
@@ -26,8 +26,9 @@ pub(super) fn check(book: &Book, before: &Task, event: &EventKind, next: &Task) 
     {
         return Some(format!("the verdict of {} is history, and was never in the state", verdict.id));
     }
+    let in_force = InForce::of(next);
     for verdict in next.verdicts.iter().chain(book.history.fresh_verdicts()) {
-        if let Some(what) = check_one(book, next, verdict) {
+        if let Some(what) = check_one(book, next, &in_force, verdict) {
             return Some(what);
         }
     }
@@ -38,7 +39,7 @@ pub(super) fn same(one: &VerdictState, other: &VerdictState) -> bool {
     one.id == other.id && one.inherited_from == other.inherited_from && one.at == other.at
 }
 
-fn check_one(book: &Book, next: &Task, verdict: &VerdictState) -> Option<String> {
+fn check_one(book: &Book, next: &Task, in_force: &InForce<'_>, verdict: &VerdictState) -> Option<String> {
     let id = &verdict.id;
     let again = book.history.all_verdicts(next).filter(|v| v.id == *id && v.inherited_from.is_none()).count();
     if verdict.inherited_from.is_none() && again > 1 {
@@ -56,7 +57,7 @@ fn check_one(book: &Book, next: &Task, verdict: &VerdictState) -> Option<String>
         }
     }
     if verdict.stale.is_empty()
-        && let Err(field) = in_force(next, &verdict.bindings)
+        && let Err(field) = in_force.holds(&verdict.bindings)
     {
         return Some(format!("the verdict of {id} counts as current, but `{field}` has changed"));
     }

@@ -45,7 +45,7 @@ pub(super) async fn run(attempt: &Attempt, step: &Step, base: &Tree, tree: &Tree
     let call = call(step);
     let run = Digest::of(format!("{:?} {} {}", attempt.process, attempt.job.epoch, world.exec.now()));
     // It may wake up when somebody else has the task.
-    vanishes(attempt, "before it claims").await;
+    vanishes(attempt, 1, "before it claims").await;
     for _ in 0..30 {
         let asked_at = world.exec.now();
         match ask(attempt, &call, run).await {
@@ -104,10 +104,11 @@ fn call(step: &Step) -> EffectCall {
     }
 }
 
-/// Is not heard of for longer than a lease lasts, now and then; says whether that was so.
-async fn vanishes(attempt: &Attempt, when: &str) -> bool {
+/// Is not heard of for longer than a lease lasts, now and then; says whether that was so. `times`: how much oftener
+/// than others misbehave.
+async fn vanishes(attempt: &Attempt, times: u64, when: &str) -> bool {
     let world = &attempt.world;
-    let vanishes = world.fault(world.scenario.misconduct);
+    let vanishes = world.fault(world.scenario.misconduct * times);
     if vanishes {
         world.say(|| format!("{} is not heard of: {when}", attempt.me));
         world.sleep(world.rng.between(20_000, 90_000)).await;
@@ -140,17 +141,17 @@ async fn probe(attempt: &Attempt, key: Digest, counts_in: Span) -> Option<u64> {
     };
     let early = answer == ProbeAnswer::NotDone && counts_in.as_millis() > 0;
     // Some don't know that it is too early to say.
-    if early && !world.fault(world.scenario.misconduct * 2) {
+    if early && !world.fault(world.scenario.misconduct * 4) {
         return Some(counts_in.as_millis());
     }
-    vanishes(attempt, "before it says what its probe says").await;
+    vanishes(attempt, 1, "before it says what its probe says").await;
     settle(attempt, key, Settled::Probed(answer)).await;
     None
 }
 
 async fn execute(attempt: &Attempt, step: &Step, (key, run): (Digest, Digest), tree: &Tree) -> Effect {
     let world = &attempt.world;
-    if vanishes(attempt, "before it starts what it has claimed").await {
+    if vanishes(attempt, 1, "before it starts what it has claimed").await {
         // The start window is over.
         if world.rng.percent(50) {
             settle(attempt, key, Settled::NotStarted { why: "it slept".into() }).await;
@@ -161,6 +162,7 @@ async fn execute(attempt: &Attempt, step: &Step, (key, run): (Digest, Digest), t
     world.oracle.borrow_mut().effect_begins(&start);
     world.say(|| format!("{} acts outside in epoch {}", attempt.me, attempt.job.epoch));
     let mut ended = begin(attempt, key);
+    vanishes(attempt, 3, "while its command runs").await;
     // It waits for what it has begun, whatever it is told meanwhile.
     let ending = loop {
         match world.exec.timeout(BEAT, &mut ended).await {
@@ -168,7 +170,7 @@ async fn execute(attempt: &Attempt, step: &Step, (key, run): (Digest, Digest), t
             None => attempt.beat().await,
         }
     };
-    if vanishes(attempt, "before it says what came of its command").await && world.rng.percent(50) {
+    if vanishes(attempt, 1, "before it says what came of its command").await && world.rng.percent(50) {
         return Effect::Over;
     }
     let done = |left| Settled::Done(EffectResult { exit_code: 0, output: None, from: Some(tree.digest), tree: left });
@@ -195,7 +197,7 @@ fn begin(attempt: &Attempt, key: Digest) -> oneshot::Receiver<Ending> {
     let (say, ended) = oneshot::channel();
     attempt.world.exec.spawn(attempt.world.exec.process(), async move {
         let rng = &world.rng;
-        let takes = if rng.once_in(8) { rng.between(10, 2 * TIME_LIMIT) } else { rng.between(10, 6_000) };
+        let takes = if rng.once_in(2) { rng.between(10, 2 * TIME_LIMIT) } else { rng.between(10, 6_000) };
         let fails = rng.percent(20);
         let happens_at = rng.below(takes);
         world.sleep(happens_at.min(TIME_LIMIT)).await;
