@@ -61,7 +61,8 @@ impl<'a> Projection<'a> {
         self.bytes
     }
 
-    /// Adds the next record.
+    /// Adds the next record, where its state's text is not at hand.
+    #[cfg(any(test, feature = "simulation"))]
     pub(super) fn add(&mut self, recorded: &Recorded, position: Position) -> Result<(), IndexError> {
         self.add_with(recorded, position, &json(&recorded.record.state)?)
     }
