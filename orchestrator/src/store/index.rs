@@ -31,7 +31,7 @@ const LAYOUT: u32 = 2;
 const OPEN_ATTEMPTS_MAX: u32 = 200;
 const OPEN_PAUSE: Duration = Duration::from_millis(5);
 
-/// Up to this size nobody asks how much of the index is garbage.
+/// Up to this size, and up to that of the journal, nobody asks how much of the index is garbage.
 const GARBAGE_BYTES_MIN: u64 = 64 << 20;
 
 /// How many times larger than its content the index may be before it is rebuilt.
@@ -73,6 +73,8 @@ pub(super) struct Index {
     /// `None` only while being dropped.
     db: Option<sled::Db>,
     path: PathBuf,
+    /// How much the entries took when it was opened.
+    content_bytes: u64,
     /// What sled holds. Taken before `pending`, and for as long as somebody changes anything.
     written: Mutex<Written>,
     pending: RwLock<Pending>,
@@ -92,8 +94,9 @@ impl Index {
         folder.map_err(IndexError::Io)?;
         let db = open_patiently(path, cache_bytes)?;
         let (written, pending) = (Mutex::default(), RwLock::default());
-        let index = Self { db: Some(db), path: path.to_path_buf(), written, pending };
+        let mut index = Self { db: Some(db), path: path.to_path_buf(), content_bytes: 0, written, pending };
         let (mark, sum, content_bytes) = index.survey()?;
+        index.content_bytes = content_bytes;
         if let Some(mark) = &mark
             && mark.layout != LAYOUT
         {
@@ -102,12 +105,6 @@ impl Index {
         let (head, marked) = mark.map_or((Head::default(), "0".to_owned()), |mark| (mark.head, mark.sum));
         if format!("{sum:x}") != marked {
             return Err(IndexError::Damaged("its entries are not those of the batch that it names".to_owned()));
-        }
-        let disk_bytes = index.disk_bytes()?;
-        if disk_bytes > GARBAGE_BYTES_MIN && disk_bytes / GARBAGE_FACTOR > content_bytes {
-            return Err(IndexError::Damaged(format!(
-                "it takes {disk_bytes} bytes for {content_bytes} bytes of content"
-            )));
         }
         *index.written() = Written { head, sum };
         *index.pending.write().unwrap_or_else(PoisonError::into_inner) = Pending::after(head);
@@ -138,6 +135,14 @@ impl Index {
     /// How many bytes the index takes on the disk.
     pub(super) fn disk_bytes(&self) -> Result<u64, IndexError> {
         contain(|| self.db().size_on_disk())
+    }
+
+    /// Why it should be made anew: it takes far more room than its content, and more than the journal of
+    /// `journal_bytes`. A new one is much smaller than the journal, so it is not found too large again.
+    pub(super) fn garbage(&self, journal_bytes: u64) -> Result<Option<String>, IndexError> {
+        let (disk_bytes, content_bytes) = (self.disk_bytes()?, self.content_bytes);
+        let is_garbage = is_garbage(disk_bytes, content_bytes, journal_bytes);
+        Ok(is_garbage.then(|| format!("it takes {disk_bytes} bytes for {content_bytes} bytes of content")))
     }
 
     /// The value of a key.
@@ -257,6 +262,10 @@ impl Drop for Index {
             tracing::warn!(path = %self.path.display(), %error, "the index could not be closed; it may be rebuilt at the next start");
         }
     }
+}
+
+fn is_garbage(disk_bytes: u64, content_bytes: u64, journal_bytes: u64) -> bool {
+    disk_bytes > GARBAGE_BYTES_MIN.max(journal_bytes) && disk_bytes / GARBAGE_FACTOR > content_bytes
 }
 
 /// sled frees its lock a moment after a database was dropped. The folder's own lock is held by now, so nobody else

@@ -34,17 +34,21 @@ mod pruning;
 pub(super) struct Projection<'a> {
     index: &'a dyn Map,
     changes: Changes,
+    /// How much the changes take.
+    bytes: usize,
+    /// Whether the index holds nothing: then what is removed needs no mark.
+    is_fresh: bool,
     head: Head,
 }
 
 impl<'a> Projection<'a> {
     pub(super) fn new(index: &'a dyn Map) -> Self {
-        Self { index, changes: Changes::new(), head: index.head() }
+        Self { index, changes: Changes::new(), bytes: 0, is_fresh: false, head: index.head() }
     }
 
     /// For an empty index: begins where the chain begins.
     pub(super) fn from_front(index: &'a dyn Map, front: Head) -> Self {
-        Self { head: front, ..Self::new(index) }
+        Self { head: front, is_fresh: index.head() == Head::default(), ..Self::new(index) }
     }
 
     /// Writes everything that was collected.
@@ -52,12 +56,13 @@ impl<'a> Projection<'a> {
         self.index.apply(self.changes, self.head)
     }
 
-    /// How many keys have changed.
-    pub(super) fn len(&self) -> usize {
-        self.changes.len()
+    /// How much memory what was collected takes, at least.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// Adds the next record.
+    /// Adds the next record, where its state's text is not at hand.
+    #[cfg(any(test, feature = "simulation"))]
     pub(super) fn add(&mut self, recorded: &Recorded, position: Position) -> Result<(), IndexError> {
         self.add_with(recorded, position, &json(&recorded.record.state)?)
     }
@@ -208,11 +213,23 @@ impl<'a> Projection<'a> {
     }
 
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
-        self.changes.insert(key, Some(value));
+        self.change(key, Some(value));
     }
 
     fn remove(&mut self, key: Vec<u8>) {
-        self.changes.insert(key, None);
+        if !self.is_fresh {
+            self.change(key, None);
+        } else if let Some(older) = self.changes.remove(&key) {
+            self.bytes -= key.len() + older.map_or(0, |value| value.len());
+        }
+    }
+
+    fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        let key_bytes = key.len();
+        self.bytes += key_bytes + value.as_ref().map_or(0, Vec::len);
+        if let Some(older) = self.changes.insert(key, value) {
+            self.bytes -= key_bytes + older.map_or(0, |value| value.len());
+        }
     }
 }
 

@@ -195,3 +195,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_index_is_garbage_only_where_it_takes_more_than_the_journal() {
+    let mib = |count: u64| count << 20;
+    assert!(!is_garbage(mib(60), 10, 0), "nobody asks about a small one");
+    assert!(is_garbage(mib(700), mib(27), mib(100)));
+    // Measured after a million events: it would be made anew at every opening, and be as large again.
+    assert!(!is_garbage(mib(746), mib(27), mib(2_166)));
+    assert!(!is_garbage(mib(700), mib(200), mib(100)), "it has that much content");
+}

@@ -13,6 +13,7 @@ use checkrein_shared::json;
 use checkrein_shared::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Head;
 use crate::store::model::{OutgoingMessage, RECORD_BYTES_MAX, Record, Recorded, TimerChange};
@@ -301,6 +302,42 @@ pub(super) fn link(record: &[u8]) -> Result<Link, String> {
 pub(super) fn decode(hash: Digest, record: &[u8]) -> Result<Recorded, String> {
     let record = serde_json::from_slice(record).map_err(|error| error.to_string())?;
     Ok(Recorded { hash, record })
+}
+
+/// A record of which large values are only text.
+#[derive(Deserialize)]
+struct SlimRecord<'a> {
+    at: Timestamp,
+    cause: Option<MessageId>,
+    #[serde(borrow)]
+    event: &'a RawValue,
+    kind: String,
+    messages: Vec<OutgoingMessage>,
+    previous: Option<Digest>,
+    #[serde(default)]
+    rows: Vec<RowChange>,
+    sequence: u64,
+    #[serde(borrow)]
+    state: &'a RawValue,
+    task: Option<TaskId>,
+    timers: Vec<TimerChange>,
+    version: u64,
+}
+
+/// Reads a record whose hash was checked, without decision and state, and of a task's also without the event; beside it
+/// the text of the state. Taking large values apart is what reading a journal spends most of its time with.
+pub(super) fn decode_slim(hash: Digest, record: &[u8]) -> Result<(Recorded, Vec<u8>), String> {
+    let slim: SlimRecord<'_> = serde_json::from_slice(record).map_err(|error| error.to_string())?;
+    let event = match slim.task {
+        Some(_) => Value::Null,
+        None => serde_json::from_str(slim.event.get()).map_err(|error| error.to_string())?,
+    };
+    let state_text = slim.state.get().as_bytes().to_vec();
+    let SlimRecord { at, cause, kind, messages, previous, rows, sequence, task, timers, version, .. } = slim;
+    let (decision, state) = (Value::Null, Value::Null);
+    let record =
+        Record { at, cause, decision, event, kind, messages, previous, rows, sequence, state, task, timers, version };
+    Ok((Recorded { hash, record }, state_text))
 }
 
 /// Reads a record as strictly as can be: also its canonical form in the segment's format must be the same bytes.

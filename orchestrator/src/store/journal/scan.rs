@@ -31,6 +31,12 @@ impl Entry {
         codec::decode(hash, record)
     }
 
+    /// The record without event (but in the store's own), decision and state; and the text of the state.
+    pub(in crate::store) fn decode_slim(&self) -> Result<(Recorded, Vec<u8>), String> {
+        let (hash, record) = codec::parts(&self.bytes)?;
+        codec::decode_slim(hash, record)
+    }
+
     /// What it says about pruning, if that is what it is about.
     pub(super) fn pruned(&self) -> Option<Pruned> {
         // A look at the bytes spares reading every record in full.

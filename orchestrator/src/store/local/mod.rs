@@ -10,6 +10,7 @@ mod indexer;
 mod open;
 mod prune;
 pub(in crate::store) mod read;
+mod replay;
 mod shared;
 
 pub(super) use open::rebuild_index;

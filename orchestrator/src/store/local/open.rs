@@ -16,20 +16,17 @@ use std::thread;
 use tokio::sync::{mpsc, watch};
 
 use super::appender::Appender;
+use super::replay::replay;
 use super::shared::Shared;
 use super::{LocalStore, Options, QUEUE_LENGTH, indexer};
 use crate::store::error::Error;
 use crate::store::index::{Index, IndexError};
-use crate::store::journal::{self, Front, Head, HeadFile, Reader, Scan, Writer};
+use crate::store::journal::{self, Front, Head, HeadFile, Reader, Writer};
 use crate::store::keys;
 use crate::store::lock::FolderLock;
-use crate::store::projection::Projection;
 
 /// How many batches may wait for the indexer.
 const BATCHES_WAITING: usize = 4;
-
-/// How many changed keys are collected before replay writes them.
-const REPLAY_CHANGES: usize = 20_000;
 
 /// How many indexes that were moved aside are kept.
 const ASIDE_MAX: u32 = 3;
@@ -115,14 +112,27 @@ fn ready_index(
     let (index_folder, journal_folder) = (index_folder(folder), journal_folder(folder));
     let reason = match found {
         Err(reason) => reason,
-        Ok(index) => match replay(&index, &journal_folder, reach) {
-            Ok(()) => return Ok((index, None)),
-            Err(Error::Index(error)) => crate::chain_of(&error),
-            Err(other) => return Err(other),
+        Ok(index) => match index.garbage(journal_bytes(&journal_folder)?) {
+            Ok(Some(why)) => why,
+            Err(error) => crate::chain_of(&error),
+            Ok(None) => match replay(&index, &journal_folder, reach) {
+                Ok(()) => return Ok((index, None)),
+                Err(Error::Index(error)) => crate::chain_of(&error),
+                Err(other) => return Err(other),
+            },
         },
     };
     let index = rebuild(&index_folder, &journal_folder, reach, cache_bytes, &reason)?;
     Ok((index, (reach.1.count > 0).then_some(reason)))
+}
+
+fn journal_bytes(folder: &Path) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for number in journal::list(folder)? {
+        let path = journal::path_of(folder, number);
+        bytes += path.metadata().map_err(Error::io(format!("measure {}", path.display())))?.len();
+    }
+    Ok(bytes)
 }
 
 /// Moves the index aside, if there is one, and makes a new one from the journal.
@@ -165,49 +175,6 @@ fn move_aside(index_folder: &Path) -> Result<(), Error> {
         index_folder.display(),
         target.display()
     )))
-}
-
-/// Applies what the index does not hold yet, up to `head`: what follows may be half written.
-fn replay(index: &Index, journal_folder: &Path, (front, head): (Front, Head)) -> Result<(), Error> {
-    let known = index.head();
-    if known == head {
-        return Ok(());
-    }
-    if known.count > head.count {
-        let what = format!("it holds {} records, the journal only {}", known.count, head.count);
-        return Err(Error::Index(IndexError::Damaged(what)));
-    }
-    tracing::info!(from = known.count + 1, to = head.count, "the index is behind the journal; replaying");
-    let segments = journal::list(journal_folder)?;
-    let mut first = segments.len();
-    while first > 1 && Scan::open(journal_folder, segments[first - 1], None)?.head().count > known.count {
-        first -= 1;
-    }
-    let mut projection =
-        if known.count == 0 { Projection::from_front(index, front.head) } else { Projection::new(index) };
-    let mut before = None;
-    for number in &segments[first.saturating_sub(1)..] {
-        let mut scan = Scan::open(journal_folder, *number, before)?;
-        while scan.head().count < head.count {
-            let Some(entry) = scan.next_sound()? else { break };
-            if entry.head.count <= known.count {
-                continue;
-            }
-            let recorded = entry.decode().map_err(|what| Error::Damaged {
-                segment: scan.path().to_path_buf(),
-                line: 0,
-                offset: entry.position.offset,
-                what,
-            })?;
-            projection.add(&recorded, entry.position).map_err(Error::Index)?;
-            if projection.len() >= REPLAY_CHANGES {
-                projection.finish().map_err(Error::Index)?;
-                projection = Projection::new(index);
-            }
-        }
-        before = Some(scan.head());
-    }
-    projection.finish().map_err(Error::Index)
 }
 
 fn start(

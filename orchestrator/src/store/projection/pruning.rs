@@ -120,6 +120,7 @@ impl Projection<'_> {
         if self.changes.is_empty() {
             return Ok(());
         }
+        (self.bytes, self.is_fresh) = (0, false);
         self.index.apply(std::mem::take(&mut self.changes), self.head)
     }
 

@@ -94,6 +94,10 @@ proptest! {
         prop_assert!(decode_strictly(1, hash, record).is_err(), "format 1 has no rows");
         prop_assert_eq!(Some(recorded.hash), head.hash);
         prop_assert_eq!(decode(hash, record).unwrap(), recorded.clone());
+        let (slim, text) = decode_slim(hash, record).unwrap();
+        prop_assert_eq!(text, json::canonical(&recorded.record.state).unwrap());
+        let left_out = Record { event: Value::Null, decision: Value::Null, state: Value::Null, ..recorded.record.clone() };
+        prop_assert_eq!(slim, Recorded { record: left_out, ..recorded.clone() });
         let (expected, state) = Prepared::new(draft(event, version)).unwrap().into_recorded(before.hash, head);
         prop_assert_eq!(&recorded, &expected);
         prop_assert_eq!(state.as_bytes(), json::canonical(&expected.record.state).unwrap());
