@@ -36,7 +36,8 @@ fn every_guard_is_noticed_by_some_seed() {
             Some(_) => {}
         }
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let again = "where a change has moved the seeds, docs/assurance.md says how others are found";
+    assert!(wrong.is_empty(), "{}\n{again}", wrong.join("\n"));
 }
 
 /// Shows everything that happens in one seed with one guard switched off.
@@ -55,12 +56,14 @@ fn one_seed_without_one_guard() {
     let _ = writeln!(std::io::stderr(), "seed {seed} without {name}: {says}");
 }
 
-/// Finds the first seed for each guard and prints the table's lines: for whoever has changed what the seeds do.
+/// Finds a seed for each guard, the table's own where that still notices it, and prints the table's lines: for whoever
+/// has changed what the seeds do.
 #[test]
 #[ignore = "it takes minutes, and is for making the table anew"]
 fn find_a_seed_for_every_guard() {
     let most: u64 = std::env::var("SIMULATE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3_000);
     let only = std::env::var("SIMULATE_GUARD").ok();
+    let rows = &rows();
     let wanted = Guard::ALL.iter().filter(|guard| only.as_ref().is_none_or(|name| *name == format!("{guard:?}")));
     std::thread::scope(|scope| {
         let guards: Vec<Guard> = wanted.copied().collect();
@@ -68,7 +71,8 @@ fn find_a_seed_for_every_guard() {
             let half = half.to_vec();
             scope.spawn(move || {
                 for guard in half {
-                    let found = (0..most).find_map(|seed| Some((seed, without(guard, seed)?)));
+                    let known = rows.iter().find(|row| row.guard == format!("{guard:?}")).map(|row| row.seed);
+                    let found = known.into_iter().chain(0..most).find_map(|seed| Some((seed, without(guard, seed)?)));
                     // Nobody is helped by an error about a line of the table.
                     let _ = match found {
                         Some((seed, says)) => writeln!(std::io::stderr(), "| `{guard:?}` | ? | {seed} | {says} |"),
