@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid};
 
 /// Lets the signals that stop a service pass by: whoever stops the caller must not thereby free the command. The end
 /// of the caller is noticed, and ends the supervisor in good order.
@@ -23,7 +23,10 @@ pub(super) fn accept_all_signals() {
 /// Signals the command and its process group. The command must not have been reaped yet: until then neither number can
 /// belong to anybody else.
 pub(super) fn signal_command(main: Pid, signal: Signal) {
-    for outcome in [killpg(main, signal), kill(main, signal)] {
+    let group = killpg(main, signal);
+    // Not twice: to many programs a second SIGTERM means to drop everything and go at once.
+    let alone = if getpgid(Some(main)) == Ok(main) { Ok(()) } else { kill(main, signal) };
+    for outcome in [group, alone] {
         // EPERM: it became another user's. The sweep counts it as a survivor.
         debug_assert!(matches!(outcome, Ok(()) | Err(Errno::ESRCH | Errno::EPERM)), "{outcome:?}");
     }
