@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_shared::bus::{Bus, PublishError};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::ids::TaskId;
 use serde::Deserialize as _;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +52,7 @@ pub(crate) async fn relay(engine: Arc<Engine>, bus: Arc<dyn Bus>, shutdown: Canc
 
 /// Publishes one batch; says whether there may be more.
 pub(crate) async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bool, String> {
-    let pending = engine.store().pending_messages(BATCH).await.map_err(|e| crate::chain_of(&e))?;
+    let pending = engine.store().pending_messages(BATCH).await.map_err(|e| with_causes(&e))?;
     let full = pending.len() == BATCH;
     let mut delivered = Vec::new();
     let mut failed = None;
@@ -78,7 +79,7 @@ pub(crate) async fn publish_pending(engine: &Engine, bus: &dyn Bus) -> Result<bo
         }
     }
     if !delivered.is_empty() {
-        engine.store().mark_delivered(delivered, engine.clock().now()).await.map_err(|e| crate::chain_of(&e))?;
+        engine.store().mark_delivered(delivered, engine.clock().now()).await.map_err(|e| with_causes(&e))?;
     }
     failed.map_or(Ok(full), Err)
 }
@@ -90,7 +91,7 @@ pub(crate) async fn timers(engine: Arc<Engine>, shutdown: CancellationToken) {
         let wait = match fire_due(&engine).await {
             Ok(wait) => wait,
             Err(error) => {
-                tracing::warn!(error = %crate::chain_of(&error), "timers can't fire now");
+                tracing::warn!(error = %with_causes(&error), "timers can't fire now");
                 PAUSE
             }
         };
@@ -112,7 +113,7 @@ pub(crate) async fn fire_due(engine: &Engine) -> Result<Duration, engine::Error>
         };
         // One task whose data is damaged must not stop the timers of all others.
         if let Err(error) = fired {
-            tracing::error!(task.id = %due.task, error = %crate::chain_of(&error), "a timer can't fire");
+            tracing::error!(task.id = %due.task, error = %with_causes(&error), "a timer can't fire");
         }
     }
     let next = engine.store().next_timer_at().await?;
@@ -154,7 +155,7 @@ pub(crate) async fn leases(engine: Arc<Engine>, leases: Arc<Leases>, shutdown: C
 pub(crate) async fn expire(engine: &Engine, leases: &Leases) {
     for (task, epoch) in leases.take_expired() {
         if let Err(error) = engine.handle(&task, EventKind::LeaseExpired { epoch }, None).await {
-            tracing::warn!(task.id = %task, error = %crate::chain_of(&error), "a lease could not be expired");
+            tracing::warn!(task.id = %task, error = %with_causes(&error), "a lease could not be expired");
             leases.arm(&task, epoch);
         }
     }

@@ -3,8 +3,10 @@
 //! The core decides, the journal keeps, and only then is an answer read from
 //! what is kept: a claim that was overtaken in between is told as it stands.
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{ClaimAnswer, ClaimRequest, Error, Settled, Settlement};
 
+use crate::coordinator::failed;
 use crate::engine::{self, Engine, Handled};
 use crate::ledger;
 use crate::lifecycle::{EventKind, Reason, claim_answer};
@@ -38,13 +40,9 @@ pub(crate) async fn settle(engine: &Engine, settlement: Settlement) -> Result<()
         Settled::Probed(_) => EventKind::EffectProbed { settlement },
         _ => EventKind::EffectSettled { settlement },
     };
-    match engine.handle(&task, event, None).await {
-        Ok(_) => Ok(()),
-        Err(error @ (engine::Error::Illegal(_) | engine::Error::NoTask(_))) => Err(Error::Refused(error.to_string())),
-        Err(error) => Err(unavailable(&error)),
-    }
+    engine.handle(&task, event, None).await.map(drop).map_err(failed)
 }
 
 fn unavailable(error: &engine::Error) -> Error {
-    Error::Unavailable(crate::chain_of(error))
+    Error::Unavailable(with_causes(error))
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{
     ClaimAnswer, ClaimRequest, ConditionsReport, Coordinator, Directive, DriftReport, Error, LeaseAnswer, LeaseRequest,
     Receipt, RedeemAnswer, RedeemRequest, SaveAnswer, SaveRequest, Settlement, Watched,
@@ -61,10 +62,10 @@ impl Refusals {
 }
 
 /// A refusal is final; everything else may pass.
-fn failed(error: engine::Error) -> Error {
+pub(crate) fn failed(error: engine::Error) -> Error {
     match error {
         engine::Error::NoTask(_) | engine::Error::Illegal(_) => Error::Refused(error.to_string()),
-        other => Error::Unavailable(crate::chain_of(&other)),
+        other => Error::Unavailable(with_causes(&other)),
     }
 }
 

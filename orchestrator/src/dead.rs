@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use checkrein_shared::bus::{Bus, ConsumeError, DeathReason, Delivery, Message, Queue};
+use checkrein_shared::causes::with_causes;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::{self, Engine};
@@ -31,7 +32,7 @@ async fn bury(engine: &Engine, delivery: Delivery, shutdown: &CancellationToken)
         match tell(engine, &delivery.message, reason).await {
             Ok(()) => break,
             Err(error) => {
-                tracing::warn!(error = %crate::chain_of(&error), "a dead message is held");
+                tracing::warn!(error = %with_causes(&error), "a dead message is held");
                 tokio::select! {
                     () = shutdown.cancelled() => return,
                     () = tokio::time::sleep(PAUSE) => {}

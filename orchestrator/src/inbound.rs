@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use checkrein_shared::blob;
 use checkrein_shared::bus::{Bus, ConsumeError, Delivery, Message, Queue};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::json;
 use checkrein_shared::records::{
     Attempt, Checkpoint, CheckpointMessage, EvidenceKind, EvidenceRef, Role, Verdict, VerdictMessage,
@@ -43,7 +44,7 @@ impl From<engine::Error> for Refused {
             | engine::Error::Store(_)
             | engine::Error::Commit(CommitError::Store(_) | CommitError::Conflict { .. })
             | engine::Error::Busy(_) => Self::ForNow(error),
-            _ => Self::ForGood(crate::chain_of(&error)),
+            _ => Self::ForGood(with_causes(&error)),
         }
     }
 }
@@ -86,7 +87,7 @@ impl Inbound {
                 }
                 Err(Refused::ForNow(error)) => {
                     // Held, not given back: requeueing would burn the delivery limit while the store is away.
-                    tracing::warn!(message.id = %message.id, error = %crate::chain_of(&error), "message held");
+                    tracing::warn!(message.id = %message.id, error = %with_causes(&error), "message held");
                     tokio::select! {
                         () = shutdown.cancelled() => return,
                         () = tokio::time::sleep(PAUSE) => continue,
@@ -247,8 +248,8 @@ impl Inbound {
     fn verified(&self, envelope: &Envelope) -> Result<Verdict, String> {
         let now = self.engine.clock().now();
         let verified = self.keys.verify(envelope, PayloadType::Verdict, Role::Reviewer, now);
-        let verified = verified.map_err(|e| crate::chain_of(&e))?;
-        let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| crate::chain_of(&e))?;
+        let verified = verified.map_err(|e| with_causes(&e))?;
+        let verdict: Verdict = json::parse_as("verdict", &verified.payload).map_err(|e| with_causes(&e))?;
         if !guard!(SignerIsReviewer, verdict.reviewer.identity == verified.instance) {
             return Err(format!(
                 "the verdict says that `{}` judged, but the key is `{}`'s",
@@ -265,5 +266,5 @@ impl Inbound {
 }
 
 fn read<T: serde::de::DeserializeOwned>(message: &Message, what: &'static str) -> Result<T, Refused> {
-    message.parse(what).map_err(|e| Refused::ForGood(crate::chain_of(&e)))
+    message.parse(what).map_err(|e| Refused::ForGood(with_causes(&e)))
 }

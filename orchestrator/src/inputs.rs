@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_shared::blob::{self, Blobs};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::InstanceId;
 use checkrein_shared::json;
@@ -177,7 +178,7 @@ impl Loader {
         digest: Digest,
     ) -> Result<T, Error> {
         let bytes = self.blobs.get(digest, RECORD_BYTES_MAX).await.map_err(|source| Error::Blob { what, source })?;
-        json::parse_as(what, &bytes).map_err(|e| Error::Record { what, digest, why: crate::chain_of(&e) })
+        json::parse_as(what, &bytes).map_err(|e| Error::Record { what, digest, why: with_causes(&e) })
     }
 }
 

@@ -40,19 +40,3 @@ pub use guards::{Guard, switch_off};
 pub use engine::{Engine, Error as EngineError, Handled, Routes};
 pub use gc::{Collector, Error as CollectError};
 pub use orchestrator::{Config, Orchestrator, StartError, Taken};
-
-/// An error and its causes in one line.
-pub(crate) fn chain_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let said = next.to_string();
-        // Transparent wrappers say the same as what they wrap.
-        if !text.ends_with(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        cause = next.source();
-    }
-    text
-}

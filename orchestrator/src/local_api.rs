@@ -8,6 +8,7 @@ use checkrein_shared::api::{
     Acted, Action, Amendment, Api, CollectReport, EFFECTS_PAGE, EffectCursor, Epitaph, Error, EventView, EvidenceView,
     InboxItem, Submission, TaskSummary, TaskView,
 };
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::policy::ResolvedPolicy;
@@ -156,9 +157,7 @@ impl LocalApi {
     /// A tree that is handed back must be there, whole.
     async fn check_tree(&self, tree: Digest) -> Result<(), Error> {
         let loaded = checkrein_shared::tree::node::load_tree(self.engine.blobs(), tree).await;
-        loaded
-            .map(|_| ())
-            .map_err(|e| Error::Invalid(format!("the tree {tree} can't be read: {}", crate::chain_of(&e))))
+        loaded.map(|_| ()).map_err(|e| Error::Invalid(format!("the tree {tree} can't be read: {}", with_causes(&e))))
     }
 }
 
@@ -183,16 +182,16 @@ fn check_verifiers(spec: &TaskSpec, policy: &ResolvedPolicy) -> Result<(), Error
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Error {
-    Error::Unavailable(crate::chain_of(error))
+    Error::Unavailable(with_causes(error))
 }
 
 fn failed(error: engine::Error) -> Error {
     match &error {
         engine::Error::NoTask(_) => Error::NotFound(error.to_string()),
         engine::Error::Illegal(_) | engine::Error::Busy(_) => Error::Conflict(error.to_string()),
-        engine::Error::State { .. } | engine::Error::Inputs(_) => Error::Integrity(crate::chain_of(&error)),
-        engine::Error::Store(cause) if cause.is_integrity() => Error::Integrity(crate::chain_of(&error)),
-        _ => Error::Unavailable(crate::chain_of(&error)),
+        engine::Error::State { .. } | engine::Error::Inputs(_) => Error::Integrity(with_causes(&error)),
+        engine::Error::Store(cause) if cause.is_integrity() => Error::Integrity(with_causes(&error)),
+        _ => Error::Unavailable(with_causes(&error)),
     }
 }
 
@@ -200,9 +199,9 @@ fn collect_failed(error: gc::Error) -> Error {
     match &error {
         gc::Error::Damage { .. } => Error::Integrity(error.to_string()),
         gc::Error::Busy => Error::Conflict(error.to_string()),
-        gc::Error::Store(cause) if cause.is_integrity() => Error::Integrity(crate::chain_of(&error)),
+        gc::Error::Store(cause) if cause.is_integrity() => Error::Integrity(with_causes(&error)),
         gc::Error::Task(engine::Error::State { .. } | engine::Error::Inputs(_)) => {
-            Error::Integrity(crate::chain_of(&error))
+            Error::Integrity(with_causes(&error))
         }
         _ => unavailable(&error),
     }
@@ -353,8 +352,8 @@ impl LocalApi {
             let envelope: checkrein_shared::signing::Envelope =
                 self.engine.loader().record("envelope", envelope).await.map_err(|e| failed(e.into()))?;
             let payload = envelope.payload_unverified().map_err(|e| Error::Integrity(e.to_string()))?;
-            let verdict: checkrein_shared::records::Verdict = checkrein_shared::json::parse_as("verdict", &payload)
-                .map_err(|e| Error::Integrity(crate::chain_of(&e)))?;
+            let verdict: checkrein_shared::records::Verdict =
+                checkrein_shared::json::parse_as("verdict", &payload).map_err(|e| Error::Integrity(with_causes(&e)))?;
             let view = |(reference, evidence)| EvidenceView { reference, evidence };
             views.extend(verdict.evidence.entries.into_iter().map(view));
         }

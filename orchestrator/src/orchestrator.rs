@@ -6,6 +6,7 @@ use std::time::Duration;
 use checkrein_shared::api::Api;
 use checkrein_shared::blob::{Blobs, Sweep};
 use checkrein_shared::bus::{Bus, ConsumeError, DeathReason, Message, Queue};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{self, Coordinator, Receipt};
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::{CheckpointId, InstanceId, TaskId};
@@ -194,7 +195,7 @@ impl Orchestrator {
         match self.inbound().take(message).await {
             Ok(()) => Taken::Stored,
             Err(Refused::ForGood(why)) => Taken::Refused(why),
-            Err(Refused::ForNow(error)) => Taken::Later(crate::chain_of(&error)),
+            Err(Refused::ForNow(error)) => Taken::Later(with_causes(&error)),
         }
     }
 
@@ -202,7 +203,7 @@ impl Orchestrator {
     pub async fn take_dead(&self, message: &Message, death: Option<DeathReason>) -> Taken {
         match dead::tell(&self.engine, message, death).await {
             Ok(()) => Taken::Stored,
-            Err(error) => Taken::Later(crate::chain_of(&error)),
+            Err(error) => Taken::Later(with_causes(&error)),
         }
     }
 

@@ -3,10 +3,12 @@
 //! Everything that a save point names must be there before it is journaled, and
 //! is young again, so that no garbage collector takes it in between.
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::{ConditionsReport, Error, SaveAnswer, SaveRequest};
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::{CheckOutcome, LaterEffect, REASON_CHARS_MAX, RUN_STATE_BYTES_MAX, SavePoint};
 
+use crate::coordinator::failed;
 use crate::engine::{self, Engine, Handled};
 use crate::ledger;
 use crate::lifecycle::{EventKind, Reason, Task};
@@ -69,8 +71,7 @@ pub(crate) async fn conditions(engine: &Engine, report: ConditionsReport) -> Res
     match engine.handle(&task_id, event, None).await {
         Ok(Handled::Advanced(..)) => Ok(()),
         Ok(Handled::Ignored(reason, _)) => Err(Error::Refused(format!("the attempt is over: {reason:?}"))),
-        Err(error @ (engine::Error::Illegal(_) | engine::Error::NoTask(_))) => Err(Error::Refused(error.to_string())),
-        Err(error) => Err(unavailable(&error)),
+        Err(error) => Err(failed(error)),
     }
 }
 
@@ -104,5 +105,5 @@ async fn entries(engine: &Engine, task: &TaskId) -> Result<Vec<checkrein_shared:
 }
 
 fn unavailable(error: &dyn std::error::Error) -> Error {
-    Error::Unavailable(crate::chain_of(error))
+    Error::Unavailable(with_causes(error))
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// The error's text and those of its causes, each said once, with colons between them.
-pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

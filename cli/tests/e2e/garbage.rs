@@ -3,23 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::support::{World, until};
+use crate::support::{World, blob_files, until};
 
 /// Makes every blob look as if it had been put days ago; returns their files.
 fn age(world: &World) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![world.path("data/blobs")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.file_name().unwrap().len() == 64 {
-                let file = std::fs::File::options().write(true).open(&path).unwrap();
-                file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000)).unwrap();
-                files.push(path);
-            }
-        }
+    let files = blob_files(&world.path("data"));
+    for path in &files {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000)).unwrap();
     }
     files
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Ran, World, until};
+use crate::support::{Ran, World, blob_files, until};
 
 /// Runs the binary on another data folder than the world's.
 fn on(data: &Path, args: &[&str]) -> Ran {
@@ -27,23 +27,6 @@ fn copy(from: &Path, to: &Path) {
             _ => {}
         }
     }
-}
-
-fn some_blob(data: &Path) -> PathBuf {
-    let mut folders = vec![data.join("blobs")];
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.file_name().unwrap().len() == 64 {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found.remove(0)
 }
 
 #[test]
@@ -97,7 +80,7 @@ fn damage_is_named_with_its_place_and_what_to_do() {
     let world = World::new("echo 42 > answer.txt");
     world.run(&["run", "task.yaml"]).ends_with(0);
     let data = world.path("data");
-    let (blob, segment) = (some_blob(&data), data.join("store/journal/00000001.jsonl"));
+    let (blob, segment) = (blob_files(&data).remove(0), data.join("store/journal/00000001.jsonl"));
     let name = blob.file_name().unwrap().to_str().unwrap().to_owned();
     let content = std::fs::read(&blob).unwrap();
     std::fs::write(&blob, [&content[..], b"!"].concat()).unwrap();

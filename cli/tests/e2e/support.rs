@@ -160,3 +160,21 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 pub(crate) fn is_empty_or_absent(folder: &Path) -> bool {
     std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
 }
+
+/// The files of the blobs in a data folder, in the order of their names.
+pub(crate) fn blob_files(data: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![data.join("blobs")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().unwrap().len() == 64 {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

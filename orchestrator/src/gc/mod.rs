@@ -2,8 +2,7 @@
 //! kept record refers to.
 //!
 //! [`refs`] knows what each record refers to, [`mark`] follows all of it ([`seen`]
-//! remembers what it met),
-//! [`retire`] prunes old tasks, [`sweep`] removes the rest. Nothing is removed
+//! remembers what it met), [`retire`] prunes old tasks, [`sweep`] removes the rest. Nothing is removed
 //! where anything that is referred to is missing. Deciding what a task needs is
 //! not done here: whatever a record of it names stays for as long as the record.
 
@@ -18,6 +17,7 @@ use std::time::Duration;
 
 use checkrein_shared::api::{CollectReport, Epitaph};
 use checkrein_shared::blob::{self, Blobs, Sweep};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::ids::TaskId;
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +162,7 @@ impl Collector {
                     segments = report.segments.count,
                     "collected garbage"
                 ),
-                Err(error) => tracing::error!(error = %crate::chain_of(&error), "garbage can't be collected"),
+                Err(error) => tracing::error!(error = %with_causes(&error), "garbage can't be collected"),
             }
             wait = EVERY;
         }

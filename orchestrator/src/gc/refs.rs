@@ -5,6 +5,7 @@
 //! digest, so that a place which the first does not know costs a little space and
 //! never a blob.
 
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::coordinator::Settled;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::json;
@@ -161,7 +162,7 @@ pub(crate) fn of_blob(kind: Kind, digest: Digest, bytes: &[u8]) -> Result<Refs, 
     match kind {
         Kind::Checkpoint => of_checkpoint(&parse("checkpoint", bytes)?, &mut refs),
         Kind::Tree => {
-            let links = node::links(digest, bytes).map_err(|error| crate::chain_of(&error))?;
+            let links = node::links(digest, bytes).map_err(|error| with_causes(&error))?;
             refs.add(Kind::Tree, links.directories);
             refs.add(Kind::File, links.contents);
             return Ok(refs);
@@ -169,7 +170,7 @@ pub(crate) fn of_blob(kind: Kind, digest: Digest, bytes: &[u8]) -> Result<Refs, 
         Kind::Index => of_index(&parse("evidence index", bytes)?, &mut refs),
         Kind::Verdict => {
             let envelope: Envelope = parse("envelope", bytes)?;
-            let payload = envelope.payload_unverified().map_err(|error| crate::chain_of(&error))?;
+            let payload = envelope.payload_unverified().map_err(|error| with_causes(&error))?;
             let verdict: Verdict = parse("verdict", &payload)?;
             of_index(&verdict.evidence, &mut refs);
             digests_in(&payload, &mut refs.maybe);
@@ -185,7 +186,7 @@ pub(crate) fn of_blob(kind: Kind, digest: Digest, bytes: &[u8]) -> Result<Refs, 
 }
 
 fn parse<T: serde::de::DeserializeOwned>(what: &'static str, bytes: &[u8]) -> Result<T, String> {
-    json::parse_as(what, bytes).map_err(|error| crate::chain_of(&error))
+    json::parse_as(what, bytes).map_err(|error| with_causes(&error))
 }
 
 fn of_checkpoint(checkpoint: &Checkpoint, refs: &mut Refs) {

@@ -11,6 +11,7 @@ use super::index::Index;
 use super::journal::{self, Head, HeadFile, Scan};
 use super::lock;
 use super::verify::Report;
+use checkrein_shared::causes::with_causes;
 
 /// How much of the copied index is kept in memory.
 const CACHE_BYTES: u64 = 8 << 20;
@@ -49,7 +50,7 @@ pub fn check_index(folder: &Path) -> IndexCheck {
     let copied = match lock::while_free(folder, || copy(&index)) {
         Ok(Some(copied)) => copied,
         Ok(None) => return IndexCheck::InUse,
-        Err(error) => return IndexCheck::Unread(crate::chain_of(&error)),
+        Err(error) => return IndexCheck::Unread(with_causes(&error)),
     };
     let copied = match copied {
         Ok(copied) => copied,
@@ -57,7 +58,7 @@ pub fn check_index(folder: &Path) -> IndexCheck {
     };
     match Index::open(copied.path(), CACHE_BYTES) {
         Ok(index) => IndexCheck::Sound(index.head()),
-        Err(error) => IndexCheck::Broken(crate::chain_of(&error)),
+        Err(error) => IndexCheck::Broken(with_causes(&error)),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use checkrein_shared::blob::{self, Damage};
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::json;
 use checkrein_shared::records::{Checkpoint, CheckpointRef};
 use serde::Serialize;
@@ -99,7 +100,7 @@ pub fn audit(data: &DataFolder) -> Audit {
                 check_head_file(&data.store().join("journal/HEAD"), &index, &mut found);
             }
         }
-        Err(error) => found.add(crate::chain_of(&error), None, advice(&error)),
+        Err(error) => found.add(with_causes(&error), None, advice(&error)),
     }
     for why in std::mem::take(&mut named.unreadable) {
         found.add(why, None, "use the version of Checkrein that wrote it, or restore a backup");
@@ -164,7 +165,7 @@ fn check_chain(blobs: &Path, task: &str, of_task: &OfTask, found: &mut Audit) {
         // Its blob is among those that must be there; a missing one is told there.
         let Ok(bytes) = blob::read_from(blobs, reference.record, CHECKPOINT_BYTES_MAX) else { return };
         let checked = json::parse_as::<Checkpoint>("checkpoint", &bytes)
-            .map_err(|error| crate::chain_of(&error))
+            .map_err(|error| with_causes(&error))
             .and_then(|checkpoint| check_checkpoint(&checkpoint, reference, previous));
         if let Err(why) = checked {
             return found.add(why, Some(format!("checkpoint {} of task {task}", reference.id)), keep);
@@ -197,7 +198,7 @@ fn check_contents(blobs: &Path, found: &mut Audit) {
     }
     let report = match blob::verify_folder(blobs) {
         Ok(report) => report,
-        Err(error) => return found.add(crate::chain_of(&error), None, "see whether the disk is sound"),
+        Err(error) => return found.add(with_causes(&error), None, "see whether the disk is sound"),
     };
     let listed = report.listed.len() as u64;
     for (path, damage) in report.listed {

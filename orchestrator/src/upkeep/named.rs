@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use checkrein_shared::blob;
+use checkrein_shared::causes::with_causes;
 use checkrein_shared::digest::Digest;
 use checkrein_shared::ids::TaskId;
 use checkrein_shared::records::CheckpointRef;
@@ -99,7 +100,7 @@ impl Named {
 /// What a blob names; `None` where there is no such blob.
 fn names(root: &Path, kind: Kind, digest: Digest) -> Result<Option<Refs>, String> {
     if !kind.is_read() {
-        let size = blob::size_in(root, digest).map_err(|error| crate::chain_of(&error))?;
+        let size = blob::size_in(root, digest).map_err(|error| with_causes(&error))?;
         return Ok(size.map(|_| Refs::default()));
     }
     match blob::read_from(root, digest, READ_BYTES_MAX) {
@@ -109,7 +110,7 @@ fn names(root: &Path, kind: Kind, digest: Digest) -> Result<Option<Refs>, String
         Err(blob::Error::TooLarge { .. }) if matches!(kind, Kind::Artifact | Kind::Unknown) => {
             Ok(Some(Refs::default()))
         }
-        Err(error) => Err(crate::chain_of(&error)),
+        Err(error) => Err(with_causes(&error)),
     }
 }
 

@@ -3,9 +3,11 @@
 
 use checkrein_shared::blob::Blobs as _;
 use checkrein_shared::digest::Digest;
-use checkrein_shared::records::{CheckOutcome, Conversation, JobKind, LaterEffect, Precondition, SavePoint, StepBegan};
+use checkrein_shared::records::{
+    CheckOutcome, Conversation, Job, JobKind, LaterEffect, Precondition, SavePoint, StepBegan,
+};
 
-use crate::support::{Bench, WorkerOptions, prompt, task_of, text_of};
+use crate::support::{Bench, RunningWorker, WorkerOptions, prompt, task_of, text_of};
 use crate::tests;
 
 tests![
@@ -36,12 +38,18 @@ fn same(step: &str) -> JobKind {
     JobKind::Step { step: step.parse().unwrap(), conversation: Conversation::Same }
 }
 
-async fn progress_is_saved_while_an_agent_runs_and_belongs_to_the_checkpoint_in_the_end() {
+/// A task whose only step is done by an agent that saves its progress, and a worker for it.
+async fn saving_agent() -> (Bench, RunningWorker, Job) {
     let bench = Bench::new(&[("a.txt", "a\n")]).await;
     let agent = bench.agents.script("work.sh", AGENT);
     let spec = task_of(text_of(&bench.project), Some(&words(&agent)), &[], vec![prompt("fix", &[], "Work.")]);
     let worker = bench.worker(WorkerOptions::default());
     let job = bench.task(&spec).await;
+    (bench, worker, job)
+}
+
+async fn progress_is_saved_while_an_agent_runs_and_belongs_to_the_checkpoint_in_the_end() {
+    let (bench, worker, job) = saving_agent().await;
     let link = bench.gate(&job).await;
     worker.stop().await;
 
@@ -65,11 +73,7 @@ async fn progress_is_saved_while_an_agent_runs_and_belongs_to_the_checkpoint_in_
 }
 
 async fn what_was_saved_is_handed_back_with_exactly_its_tree() {
-    let bench = Bench::new(&[("a.txt", "a\n")]).await;
-    let agent = bench.agents.script("work.sh", AGENT);
-    let spec = task_of(text_of(&bench.project), Some(&words(&agent)), &[], vec![prompt("fix", &[], "Work.")]);
-    let worker = bench.worker(WorkerOptions::default());
-    let job = bench.task(&spec).await;
+    let (bench, worker, job) = saving_agent().await;
     bench.gate(&job).await;
     let half = bench.judge.state().saved[0].clone();
     let mut again = bench.next(&job, same("fix"));
@@ -85,11 +89,7 @@ async fn what_was_saved_is_handed_back_with_exactly_its_tree() {
 }
 
 async fn what_cant_be_restored_goes_back_to_the_checkpoint_and_the_agent_is_told() {
-    let bench = Bench::new(&[("a.txt", "a\n")]).await;
-    let agent = bench.agents.script("work.sh", AGENT);
-    let spec = task_of(text_of(&bench.project), Some(&words(&agent)), &[], vec![prompt("fix", &[], "Work.")]);
-    let worker = bench.worker(WorkerOptions::default());
-    let job = bench.task(&spec).await;
+    let (bench, worker, job) = saving_agent().await;
     let first = bench.gate(&job).await;
     let saved = bench.judge.state().saved.last().unwrap().clone();
     let began = Some(StepBegan { epoch: job.epoch, tree: saved.base });
@@ -108,11 +108,7 @@ async fn what_cant_be_restored_goes_back_to_the_checkpoint_and_the_agent_is_told
 }
 
 async fn work_that_no_checkpoint_has_is_not_lost_with_a_save_point() {
-    let bench = Bench::new(&[("a.txt", "a\n")]).await;
-    let agent = bench.agents.script("work.sh", AGENT);
-    let spec = task_of(text_of(&bench.project), Some(&words(&agent)), &[], vec![prompt("fix", &[], "Work.")]);
-    let worker = bench.worker(WorkerOptions::default());
-    let job = bench.task(&spec).await;
+    let (bench, worker, job) = saving_agent().await;
     bench.gate(&job).await;
     let saved = bench.judge.state().saved.clone();
     // As if a step before had left this tree after the newest checkpoint.

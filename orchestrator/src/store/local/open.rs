@@ -13,6 +13,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 
+use checkrein_shared::causes::with_causes;
 use tokio::sync::{mpsc, watch};
 
 use super::appender::Appender;
@@ -100,7 +101,7 @@ fn try_index(folder: &Path, cache_bytes: u64) -> Result<Index, String> {
     if !index_folder.exists() {
         return Err("it was missing".to_owned());
     }
-    Index::open(&index_folder, cache_bytes).map_err(|error| crate::chain_of(&error))
+    Index::open(&index_folder, cache_bytes).map_err(|error| with_causes(&error))
 }
 
 fn ready_index(
@@ -114,10 +115,10 @@ fn ready_index(
         Err(reason) => reason,
         Ok(index) => match index.garbage(journal_bytes(&journal_folder)?) {
             Ok(Some(why)) => why,
-            Err(error) => crate::chain_of(&error),
+            Err(error) => with_causes(&error),
             Ok(None) => match replay(&index, &journal_folder, reach) {
                 Ok(()) => return Ok((index, None)),
-                Err(Error::Index(error)) => crate::chain_of(&error),
+                Err(Error::Index(error)) => with_causes(&error),
                 Err(other) => return Err(other),
             },
         },

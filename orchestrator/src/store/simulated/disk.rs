@@ -14,6 +14,7 @@ use crate::store::journal::{Head, MemoryJournal, Position, Prepared, Segments};
 use crate::store::map::{Changes, Map, Visit};
 use crate::store::model::Recorded;
 use crate::store::projection::Projection;
+use checkrein_shared::causes::with_causes;
 
 /// How a process ends without having been asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +207,7 @@ impl Disk {
         let inner = self.inner();
         let segments = inner.journal.segments().clone();
         let opened = MemoryJournal::open(segments, self.segment_bytes_max, &[("index", inner.index.head())]);
-        let (journal, found) = opened.map_err(|error| crate::chain_of(&error))?;
+        let (journal, found) = opened.map_err(|error| with_causes(&error))?;
         for appended in found.iter().filter(|_| strictly) {
             journal.read_strictly(appended.position)?;
         }

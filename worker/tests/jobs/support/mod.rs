@@ -8,7 +8,7 @@ mod reading;
 mod tasks;
 
 pub(crate) use bell::Bell;
-pub(crate) use bench::{Bench, WorkerOptions};
+pub(crate) use bench::{Bench, RunningWorker, WorkerOptions};
 pub(crate) use coordinator::Link;
 pub(crate) use reading::{is_running, text_of};
 pub(crate) use tasks::{prompt, run, sh, task_id, task_of};
